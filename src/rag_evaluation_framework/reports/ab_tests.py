@@ -9,15 +9,16 @@ from rag_evaluation_framework.reports.screen import (
     COUNT,
     DOUBT,
     GOOD,
+    Cell,
     Column,
-    Piece,
     Screen,
     Styled,
     difference,
     figure,
     probability_text,
+    right,
 )
-from rag_evaluation_framework.results.experiments import LEAST_UNITS, ExperimentResult, Look
+from rag_evaluation_framework.results.experiments import LEAST_UNITS, ExperimentResult
 from rag_evaluation_framework.statistics.intervals import Interval
 
 _STYLES = {"winner": GOOD, "running": DOUBT, "not begun": DOUBT, "too small": DOUBT, "no winner": BAD}
@@ -48,28 +49,10 @@ def show_experiment(screen: Screen, result: ExperimentResult) -> None:
     """Add the decision, the last looks at the metric that decides, and the other metrics at the latest."""
     word, colon, rest = experiment_sentence(result).partition(":")
     screen.say(Styled(word, f"{BOLD} {_STYLES[result.word]}"), f"{colon}{rest}")
-    first, second = (each.name for each in result.experiment.variants)
-    rows = [
-        row
-        for metric, looks in result.looks.items()
-        for row in _rows(
-            metric, looks[-_LAST_LOOKS:] if metric == result.experiment.metrics[0] else looks[-1:]
-        )
-    ]
+    rows = [row for metric in result.looks for row in _rows(result, metric)]
     if rows:
         screen.gap()
-        screen.table(
-            [
-                "metric",
-                "until",
-                Column(first, right=True, flexible=True),
-                Column(second, right=True, flexible=True),
-                "difference",
-                Column("p", right=True),
-                Column("units", right=True, leaves=COUNT),
-            ],
-            rows,
-        )
+        screen.add_rows(rows)
         screen.say(
             "Intervals and p hold at every look, however many there are; the first metric alone decides.",
             indent=2,
@@ -81,16 +64,19 @@ def show_experiment(screen: Screen, result: ExperimentResult) -> None:
         screen.say(f"{again} of units that answered before, and not counted again", indent=2, hang=4)
 
 
-def _rows(metric: str, looks: tuple[Look, ...]) -> list[list[Piece]]:
+def _rows(result: ExperimentResult, metric: str) -> list[list[Cell]]:
+    """Return the last looks at the metric that decides, of any other the latest."""
+    last = _LAST_LOOKS if metric == result.experiment.metrics[0] else 1
+    first, second = (Column(each.name, right=True, flexible=True) for each in result.experiment.variants)
     return [
         [
-            metric if not place else "",
-            look.day,
-            figure(look.means[0]),
-            figure(look.means[1]),
-            difference(look.difference, Interval(look.low, look.high, 0.95, "always valid")),
-            probability_text(look.p_value),
-            f"{sum(look.n):,}",
+            ("metric", metric if not place else ""),
+            ("until", look.day),
+            (first, figure(look.means[0])),
+            (second, figure(look.means[1])),
+            ("difference", difference(look.difference, Interval(look.low, look.high, 0.95, "always valid"))),
+            (right("p"), probability_text(look.p_value)),
+            (right("units", leaves=COUNT), f"{sum(look.n):,}"),
         ]
-        for place, look in enumerate(looks)
+        for place, look in enumerate(result.looks[metric][-last:])
     ]

@@ -12,8 +12,8 @@ from rag_evaluation_framework.reports.screen import (
     DIFFERENCE,
     NOTHING,
     SIZE,
+    Cell,
     Column,
-    Piece,
     Screen,
     by,
     figure,
@@ -70,67 +70,57 @@ def _matching(match: LabelMatch) -> str:
 
 
 def _agreement(screen: Screen, report: Calibration) -> None:
-    rows: list[list[Piece]] = [
+    screen.add_rows(
         [
-            metric.metric,
-            by(metric.method) if metric.method else NOTHING,
-            metric.field,
-            f"{metric.n_labels:,}",
-            _estimate(metric.spearman),
-            _estimate(metric.pearson),
-            _estimate(metric.auroc),
-            "–" if metric.threshold is None else _estimate(metric.threshold.kappa),
-            _people(metric.people_on_yes),
+            ("metric", metric.metric),
+            (Column("by", leaves=BY), by(metric.method) if metric.method else NOTHING),
+            (Column("label", leaves=COUNT), metric.field),
+            (right("labels", leaves=COUNT), f"{metric.n_labels:,}"),
+            ("Spearman", _estimate(metric.spearman)),
+            (Column("Pearson", leaves=SIZE), _estimate(metric.pearson)),
+            ("AUROC", _estimate(metric.auroc)),
+            ("kappa", "–" if metric.threshold is None else _estimate(metric.threshold.kappa)),
+            (Column("people", leaves=DIFFERENCE), _people(metric.people_on_yes)),
         ]
         for metric in report.metrics
-    ]
-    columns = [Column("metric"), Column("by", leaves=BY), Column("label", leaves=COUNT)]
-    columns += [right("labels", leaves=COUNT), Column("Spearman"), Column("Pearson", leaves=SIZE)]
-    columns += [Column("AUROC"), Column("kappa"), Column("people", leaves=DIFFERENCE)]
-    screen.table(columns, rows)
+    )
 
 
 def _thresholds(screen: Screen, report: Calibration) -> None:
-    rows: list[list[Piece]] = []
+    rows: list[list[Cell]] = []
     for metric in report.metrics:
         found = metric.threshold
         if found is None:
             continue
         counts, figures = found.counts, found.figures
+        source = _SOURCES[found.threshold.source].format(rule=found.threshold.rule)
+        called_yes = f"{counts.true_positives}/{counts.false_positives}"
+        called_no = f"{counts.false_negatives}/{counts.true_negatives}"
         rows.append(
             [
-                metric.metric,
-                str(found.threshold),
-                f"{counts.true_positives}/{counts.false_positives}",
-                f"{counts.false_negatives}/{counts.true_negatives}",
-                _estimate(figures.precision),
-                _estimate(figures.recall),
-                _estimate(figures.f1),
-                _estimate(figures.balanced_accuracy),
-                _SOURCES[found.threshold.source].format(rule=found.threshold.rule),
+                ("metric", metric.metric),
+                ("yes", str(found.threshold)),
+                (right("yes: right/wrong", leaves=COUNT), called_yes),
+                (right("no: wrong/right", leaves=COUNT), called_no),
+                ("precision", _estimate(figures.precision)),
+                ("recall", _estimate(figures.recall)),
+                (Column("F1", leaves=BY), _estimate(figures.f1)),
+                (Column("balanced", leaves=DIFFERENCE), _estimate(figures.balanced_accuracy)),
+                (Column("threshold", leaves=SIZE), source),
             ]
         )
-    columns = [Column("metric"), Column("yes"), right("yes: right/wrong", leaves=COUNT)]
-    columns += [right("no: wrong/right", leaves=COUNT), Column("precision"), Column("recall")]
-    columns += [
-        Column("F1", leaves=BY),
-        Column("balanced", leaves=DIFFERENCE),
-        Column("threshold", leaves=SIZE),
-    ]
-    screen.table(columns, rows)
+    screen.add_rows(rows)
 
 
 def _corrected(screen: Screen, report: Calibration, confidence: float) -> None:
-    rows: list[list[Piece]] = []
+    rows: list[list[Cell]] = []
+    header = interval_header(confidence)
     for metric in report.metrics:
         name = metric.field.removeprefix("-").partition(":")[0]
-        rows.append(_corrected_row(metric, _share_of(metric, name), metric.share))
+        rows.append(_corrected_row(metric, _share_of(metric, name), metric.share, header))
         if metric.mean is not None:
-            rows.append(_corrected_row(metric, f"mean {name}", metric.mean))
-    columns = [Column("metric"), Column("figure", flexible=True), right("metric says", leaves=BY)]
-    columns += [right("corrected"), Column(interval_header(confidence))]
-    columns += [right("labels alone", leaves=COUNT), Column(interval_header(confidence), leaves=COUNT)]
-    screen.table([*columns, right("as good as", leaves=SIZE)], rows)
+            rows.append(_corrected_row(metric, f"mean {name}", metric.mean, header))
+    screen.add_rows(rows)
 
 
 def _share_of(metric: MetricCalibration, name: str) -> str:
@@ -140,16 +130,20 @@ def _share_of(metric: MetricCalibration, name: str) -> str:
     return f"share with {name} = 1" if metric.mean is None else f"share with {name} >= {metric.positive_at:g}"
 
 
-def _corrected_row(metric: MetricCalibration, what: str, estimate: CorrectedEstimate) -> list[Piece]:
+def _corrected_row(
+    metric: MetricCalibration, what: str, estimate: CorrectedEstimate, header: str
+) -> list[Cell]:
+    says = "1 − " * (metric.is_turned_round and metric.is_share) + figure(metric.metric_mean)
+    of_labels = interval_text(estimate.labels_interval, estimate.labels_value)
     return [
-        metric.metric,
-        what,
-        "1 − " * (metric.is_turned_round and metric.is_share) + figure(metric.metric_mean),
-        figure(estimate.value, estimate.interval),
-        interval_text(estimate.interval, estimate.value),
-        figure(estimate.labels_value),
-        interval_text(estimate.labels_interval, estimate.labels_value),
-        counted(round(estimate.effective_labels), "label"),
+        ("metric", metric.metric),
+        (Column("figure", flexible=True), what),
+        (right("metric says", leaves=BY), says),
+        (right("corrected"), figure(estimate.value, estimate.interval)),
+        (header, interval_text(estimate.interval, estimate.value)),
+        (right("labels alone", leaves=COUNT), figure(estimate.labels_value)),
+        (Column(header, leaves=COUNT), of_labels),
+        (right("as good as", leaves=SIZE), counted(round(estimate.effective_labels), "label")),
     ]
 
 

@@ -24,8 +24,8 @@ from rag_evaluation_framework.reports.screen import (
     GOOD,
     NOTHING,
     WIDEST,
+    Cell,
     Column,
-    Piece,
     Screen,
     Styled,
     aligned,
@@ -38,6 +38,7 @@ from rag_evaluation_framework.reports.screen import (
     number_word,
     one_line,
     probability_text,
+    right,
     shortened,
 )
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
@@ -269,42 +270,28 @@ def _show_changed(screen: Screen, changes: AnswerChanges, names: dict[str, str],
 
 def _show_metrics(screen: Screen, comparison: Comparison, names: dict[str, str], *, details: bool) -> None:
     several = len(comparison.contenders) > 1
-    columns: list[Column | str] = [
-        "metric",
-        Column("run", leaves=0 if several else BY),
-        Column("base" if several else shortened(names[comparison.baseline], 12), right=True),
-        Column("now" if several else shortened(names[comparison.contenders[0]], 12), right=True),
-        "difference",
-        Column("better", right=True, leaves=COUNT),
-        Column("same", right=True, leaves=COUNT),
-        Column("worse", right=True, leaves=COUNT),
-        "verdict",
-        Column("by", leaves=BY),
-        Column("p", right=True, leaves=BY, joins=WIDEST),
-        Column("effect", right=True, leaves=BY, joins=WIDEST),
-        Column("visible from", right=True, leaves=BY, joins=WIDEST),
-    ]
-    rows: list[list[Piece]] = []
+    base, now = (shortened(names[each], 12) for each in (comparison.baseline, comparison.contenders[0]))
+    rows: list[list[Cell]] = []
     for each in comparison.metrics:
         word, method = each.finding, comparison.methods.get(each.metric)
         rows.append(
             [
-                each.metric,
-                names[each.contender] if several else "",
-                measure(each.metric, each.baseline_mean),
-                measure(each.metric, each.contender_mean),
-                aligned(difference(each.difference, each.interval)),
-                f"{each.wins:,}",
-                f"{each.ties:,}",
-                f"{each.losses:,}",
-                Styled(word, _STYLES.get(word, "")),
-                "" if method is None else by(method),
-                *_detail_cells(each),
+                ("metric", each.metric),
+                (Column("run", leaves=0 if several else BY), names[each.contender] if several else ""),
+                (right("base" if several else base), measure(each.metric, each.baseline_mean)),
+                (right("now" if several else now), measure(each.metric, each.contender_mean)),
+                ("difference", aligned(difference(each.difference, each.interval))),
+                (right("better", leaves=COUNT), f"{each.wins:,}"),
+                (right("same", leaves=COUNT), f"{each.ties:,}"),
+                (right("worse", leaves=COUNT), f"{each.losses:,}"),
+                ("verdict", Styled(word, _STYLES.get(word, ""))),
+                (Column("by", leaves=BY), "" if method is None else by(method)),
+                *_detail_cells(each, leaves=BY, joins=WIDEST),
             ]
         )
     if not rows:
         return
-    screen.table(columns, rows)
+    screen.add_rows(rows)
     tested = number_word(len(rows))
     if len(rows) > 1:
         screen.say(
@@ -318,28 +305,28 @@ def _show_metrics(screen: Screen, comparison: Comparison, names: dict[str, str],
         _show_details(screen, comparison, names)
 
 
-def _detail_cells(each: MetricComparison) -> list[str]:
-    return [
-        probability_text(each.p_adjusted),
-        NOTHING if each.effect_size is None else difference(each.effect_size),
-        "> 1" if each.visible_from is None and each.smallest_detectable else figure(each.visible_from),
-    ]
+def _detail_cells(each: MetricComparison, *, leaves: int = 0, joins: int = 0) -> list[Cell]:
+    is_out_of_reach = each.visible_from is None and each.smallest_detectable
+    cells_of = {
+        "p": probability_text(each.p_adjusted),
+        "effect": difference(each.effect_size),
+        "visible from": "> 1" if is_out_of_reach else figure(each.visible_from),
+    }
+    return [(right(name, leaves=leaves, joins=joins), cell) for name, cell in cells_of.items()]
 
 
 def _show_details(screen: Screen, comparison: Comparison, names: dict[str, str]) -> None:
     screen.gap()
     several = len(comparison.contenders) > 1
-    rows = [
+    screen.add_rows(
         [
-            each.metric + (f", {names[each.contender]}" if several else ""),
-            f"{each.n:,}",
+            ("metric", each.metric + (f", {names[each.contender]}" if several else "")),
+            (right("answers"), f"{each.n:,}"),
             *_detail_cells(each),
-            each.test,
+            (Column("test", flexible=True), each.test),
         ]
         for each in comparison.metrics
-    ]
-    right = [Column(name, right=True) for name in ("answers", "p", "effect", "visible from")]
-    screen.table(["metric", *right, Column("test", flexible=True)], rows)
+    )
     notes = [
         "p is corrected by Holm's method over everything that is tested; effect is Cohen's d of the "
         "differences; visible from is the difference that so many answers show four times in five."
@@ -363,28 +350,28 @@ def _show_slices(
         screen.say(f"no answer has a {kind.replace('_', ' ')}", indent=2)
         return
     metrics = list(dict.fromkeys(each.metric for each in comparison.metrics))
-    rows: list[list[Piece]] = []
+    of = f" of {names[changes.contender]}" if len(comparison.contenders) > 1 else ""
+    rows: list[list[Cell]] = []
     for value, group in groups.items():
         total = group.worse + group.better + group.same
+        counts = {"answers": total, "worse": group.worse, "better": group.better}
         for place, metric in enumerate(each for each in metrics if each in group.metrics):
             n, before, now = group.metrics[metric]
-            counts = [f"{count:,}" for count in (total, group.worse, group.better)]
-            first = [one_line(value, 60), *counts]
             rows.append(
                 [
-                    *(first if not place else [""] * len(first)),
-                    metric,
-                    figure(before),
-                    figure(now),
-                    aligned(difference(now - before)),
-                    f"{n:,}",
+                    (
+                        Column(f"{kind.replace('_', ' ')}{of}", flexible=True),
+                        "" if place else one_line(value, 60),
+                    ),
+                    *((right(name), "" if place else f"{count:,}") for name, count in counts.items()),
+                    ("metric", metric),
+                    (right("before"), figure(before)),
+                    (right("now"), figure(now)),
+                    (right("difference"), aligned(difference(now - before))),
+                    (right("scored", leaves=COUNT), f"{n:,}"),
                 ]
             )
-    of = f" of {names[changes.contender]}" if len(comparison.contenders) > 1 else ""
-    head = [Column(f"{kind.replace('_', ' ')}{of}", flexible=True)]
-    counted_ = [Column(name, right=True) for name in ("answers", "worse", "better")]
-    figures = [Column(name, right=True) for name in ("before", "now", "difference")]
-    screen.table([*head, *counted_, "metric", *figures, Column("scored", right=True, leaves=COUNT)], rows)
+    screen.add_rows(rows)
     screen.say("Groups are only looked at: none of these differences is tested.", indent=2)
 
 

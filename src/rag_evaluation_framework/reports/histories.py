@@ -19,8 +19,8 @@ from rag_evaluation_framework.reports.screen import (
     GOOD,
     NOTHING,
     SIZE,
+    Cell,
     Column,
-    Piece,
     Screen,
     Styled,
     by,
@@ -78,31 +78,17 @@ def show_trends(
     if not trends:
         return
     screen.gap()
-    rows: list[list[Piece]] = []
-    for each in trends:
-        verdict = _WORDS[each.verdict]
-        rows.append(
-            [
-                each.metric,
-                "" if screen.plain or screen.plain_bars else course(each),
-                figure(each.current.value),
-                _expected(each),
-                Styled(verdict, _STYLES.get(verdict, "")),
-                f"{len(each.history):,}",
-                "" if each.current.method is None else by(each.current.method),
-            ]
-        )
-    screen.table(
+    screen.add_rows(
         [
-            "metric",
-            Column("course", leaves=BAR),
-            Column("latest", right=True),
-            "expected",
-            "verdict",
-            Column("earlier runs", right=True, leaves=COUNT),
-            Column("by", leaves=BY),
-        ],
-        rows,
+            ("metric", each.metric),
+            (Column("course", leaves=BAR), "" if screen.plain or screen.plain_bars else course(each)),
+            (right("latest"), figure(each.current.value)),
+            ("expected", _expected(each)),
+            ("verdict", Styled(_WORDS[each.verdict], _STYLES.get(_WORDS[each.verdict], ""))),
+            (right("earlier runs", leaves=COUNT), f"{len(each.history):,}"),
+            (Column("by", leaves=BY), "" if each.current.method is None else by(each.current.method)),
+        ]
+        for each in trends
     )
     first = trends[0].current
     if any(each.low is not None for each in trends):
@@ -208,28 +194,21 @@ def _parted(sentence: str) -> tuple[str, str, str]:
 
 
 def _table(screen: Screen, kept: KeptBenchmark) -> None:
-    rows: list[list[Piece]] = []
+    rows: list[list[Cell]] = []
     names = _percentiles(kept.latency)
     for throughput, latency in ((kept.pace.now, kept.latency), *reversed(kept.earlier[-_SHOWN + 1 :])):
         is_now = throughput is kept.pace.now
-        memory = throughput.get("memory_mb_peak")
+        memory, day = throughput.get("memory_mb_peak"), datetime.fromisoformat(str(throughput["timestamp"]))
         rows.append(
             [
-                "now" if is_now else f"{datetime.fromisoformat(str(throughput['timestamp'])):%Y-%m-%d %H:%M}",
-                _number(throughput["queries_per_second"]),
-                *(milliseconds(latency.get(name)) for name in names),
-                NOTHING if memory is None else f"{memory:,.0f} MB",
-                f"{throughput.get('failed_queries', 0):,}",
+                ("measured", "now" if is_now else f"{day:%Y-%m-%d %H:%M}"),
+                (right("questions/s"), _number(throughput["queries_per_second"])),
+                *((right(name), milliseconds(latency.get(name))) for name in names),
+                (right("memory", leaves=SIZE), NOTHING if memory is None else f"{memory:,.0f} MB"),
+                (right("failed", leaves=COUNT), f"{throughput.get('failed_queries', 0):,}"),
             ]
         )
-    columns = [
-        Column("measured"),
-        right("questions/s"),
-        *(right(name) for name in names),
-        right("memory", leaves=SIZE),
-        right("failed", leaves=COUNT),
-    ]
-    screen.table(columns, rows)
+    screen.add_rows(rows)
     if len(kept.earlier) >= _SHOWN:
         hidden = counted(len(kept.earlier) - _SHOWN + 1, "earlier measurement")
         screen.say(f"{hidden} in the file", indent=2)

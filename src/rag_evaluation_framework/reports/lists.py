@@ -47,20 +47,17 @@ def show_datasets(screen: Screen, folder: Path, entries: Sequence[CatalogueEntry
     if not entries:
         screen.say(f"{folder}: no dataset here. Golden sets and rows are shown by rag-eval stats FILE")
         return
-    rows: list[list[Piece]] = [
+    screen.add_rows(
         [
-            entry.dataset_id or NOTHING,
-            entry.version or NOTHING,
-            NOTHING if entry.size is None else f"{entry.size:,}",
-            entry.dialect or NOTHING,
-            Styled("broken", BAD) if entry.error else "",
-            entry.path.name,
+            (Column("id", flexible=True), entry.dataset_id or NOTHING),
+            ("version", entry.version or NOTHING),
+            (right("samples", leaves=COUNT), _count(entry.size)),
+            (Column("format", leaves=BY), entry.dialect or NOTHING),
+            ("", Styled("broken", BAD) if entry.error else ""),
+            (Column("file", flexible=True), entry.path.name),
         ]
         for entry in entries
-    ]
-    columns = [Column("id", flexible=True), Column("version"), right("samples", leaves=COUNT)]
-    columns += [Column("format", leaves=BY), Column(""), Column("file", flexible=True)]
-    screen.table(columns, rows)
+    )
     screen.gap()
     for entry in entries:
         if entry.error:
@@ -81,29 +78,20 @@ def show_runs(screen: Screen, folder: Path, rows: Sequence[dict[str, Any]]) -> N
         screen.say(f"No runs in {folder}.")
         return
     left = {name: header for name, header in _LEFT.items() if any(row[name] for row in rows)}
+    counts, questions = {"failed": "failed", **left}, right("questions", leaves=COUNT)
     today = max(row["started_at"] or "" for row in rows)[:10]
-    lines: list[list[Piece]] = [
+    screen.add_rows(
         [
-            row["run_id"],
-            Styled(row["state"], _STATES.get(row["state"], "")),
-            row["dataset_id"] or NOTHING,
-            row["target"] or NOTHING,
-            NOTHING if row["done"] is None else f"{row['done']:,} of {row['total']:,}",
-            NOTHING if row["failed"] is None else f"{row['failed']:,}",
-            *(NOTHING if row[name] is None else f"{row[name]:,}" for name in left),
-            clock_time(row["started_at"], today=today),
+            ("run", row["run_id"]),
+            ("state", Styled(row["state"], _STATES.get(row["state"], ""))),
+            (Column("dataset", flexible=True), row["dataset_id"] or NOTHING),
+            (Column("agent", flexible=True), row["target"] or NOTHING),
+            (questions, NOTHING if row["done"] is None else f"{row['done']:,} of {row['total']:,}"),
+            *((right(header, leaves=COUNT), _count(row[name])) for name, header in counts.items()),
+            (Column("started", leaves=SIZE), clock_time(row["started_at"], today=today)),
         ]
         for row in rows
-    ]
-    columns = [
-        Column("run"),
-        Column("state"),
-        Column("dataset", flexible=True),
-        Column("agent", flexible=True),
-    ]
-    columns += [right("questions", leaves=COUNT), right("failed", leaves=COUNT)]
-    columns += [right(header, leaves=COUNT) for header in left.values()]
-    screen.table([*columns, Column("started", leaves=SIZE)], lines)
+    )
     for row in rows:
         if row["error"]:
             screen.say(f"broken: {row['run_id']}: {row['error']}", hang=2)
@@ -111,6 +99,10 @@ def show_runs(screen: Screen, folder: Path, rows: Sequence[dict[str, Any]]) -> N
             screen.say(f"running: {row['run_id']}: {row['owner']}", hang=2)
         if _is_left(row):
             screen.command("continue with:", row["resume"] or _NO_COMMAND)
+
+
+def _count(number: int | None) -> str:
+    return NOTHING if number is None else f"{number:,}"
 
 
 def clock_time(started: str | None, *, today: str) -> str:
@@ -163,23 +155,21 @@ def show_results(screen: Screen, folder: Path, found: Sequence[StoredResult]) ->
     times = Counter(metric for each in found for metric in each.metrics)
     metrics = [metric for metric, _ in times.most_common(_SHOWN_METRICS)]
     today = max(each.when or "" for each in found)[:10]
-    rows: list[list[Piece]] = [
+    # The metric that fewest have leaves first.
+    figures = {metric: right(metric, leaves=DIFFERENCE - place / 10) for place, metric in enumerate(metrics)}
+    correct = right("correct", leaves=COUNT)
+    screen.add_rows(
         [
-            each.id,
-            clock_time(each.when, today=today),
-            each.dataset or NOTHING,
-            each.target or NOTHING,
-            f"{each.answers['correct']:,} of {each.answers['total']:,}" if each.answers else NOTHING,
-            *(figure(each.metrics.get(metric)) for metric in metrics),
-            Styled(each.verdict or "", STYLES.get(each.verdict or "", "")),
+            ("run", each.id),
+            (Column("when", leaves=COUNT), clock_time(each.when, today=today)),
+            (Column("dataset", flexible=True), each.dataset or NOTHING),
+            (Column("agent", flexible=True), each.target or NOTHING),
+            (correct, "{correct:,} of {total:,}".format(**each.answers) if each.answers else NOTHING),
+            *((column, figure(each.metrics.get(metric))) for metric, column in figures.items()),
+            ("gate", Styled(each.verdict or "", STYLES.get(each.verdict or "", ""))),
         ]
         for each in found
-    ]
-    columns = [Column("run"), Column("when", leaves=COUNT), Column("dataset", flexible=True)]
-    columns += [Column("agent", flexible=True), right("correct", leaves=COUNT)]
-    # The metric that fewest have leaves first.
-    figures = [right(metric, leaves=DIFFERENCE - place / 10) for place, metric in enumerate(metrics)]
-    screen.table([*columns, *figures, Column("gate")], rows)
+    )
     for each in found:
         if each.error:
             screen.say(f"broken: {each.error}", hang=2)

@@ -21,6 +21,7 @@ from rag_evaluation_framework.reports.screen import (
     DIM,
     GOOD,
     NOTHING,
+    Cell,
     Column,
     Piece,
     Screen,
@@ -66,20 +67,20 @@ def show_agreement(screen: Screen, report: AgreementReport, *, listed: int = _LI
 
 def _agreement_figures(screen: Screen, report: AgreementReport) -> None:
     confidence = next((each.interval.confidence for each in report.figures if each.interval), 0.95)
-    rows: list[list[Piece]] = [
+    screen.add_rows(
         [
-            each.what,
-            each.measure,
-            figure(each.value, each.interval),
-            NOTHING if each.interval is None else interval_text(each.interval, each.value),
-            str(each.n_queries),
-            _target(each),
+            ("what", each.what),
+            (Column("measure", leaves=BY), each.measure),
+            (right("agreement"), figure(each.value, each.interval)),
+            (
+                interval_header(confidence),
+                interval_text(each.interval, each.value) if each.interval else NOTHING,
+            ),
+            (right("queries", leaves=COUNT), str(each.n_queries)),
+            ("target", _target(each)),
         ]
         for each in report.figures
-    ]
-    columns: list[Column | str] = ["what", Column("measure", leaves=BY), right("agreement")]
-    columns += [interval_header(confidence), right("queries", leaves=COUNT), "target"]
-    screen.table(columns, rows)
+    )
     for method in dict.fromkeys(each.interval.method for each in report.figures if each.interval):
         screen.say(f"intervals: {method}, over queries", indent=2, hang=4)
     if any(each.value is None for each in report.figures):
@@ -97,57 +98,54 @@ def _target(each: AgreementFigure) -> Piece:
 
 
 def _pairs(screen: Screen, report: AgreementReport, listed: int) -> None:
-    rows: list[list[Piece]] = [
+    rows: list[list[Cell]] = [
         [
-            " – ".join(pair.pair),
-            str(pair.n_queries),
-            figure(pair.jaccard),
-            str(pair.n_scores),
-            figure(pair.score_difference),
+            (Column("annotators", flexible=True), " – ".join(pair.pair)),
+            (right("queries"), str(pair.n_queries)),
+            (right("Jaccard"), figure(pair.jaccard)),
+            (right("scores", leaves=COUNT), str(pair.n_scores)),
+            (right("mean difference"), figure(pair.score_difference)),
         ]
-        for pair in report.pairs[:listed]
+        for pair in report.pairs
     ]
-    columns = [Column("annotators", flexible=True), right("queries"), right("Jaccard")]
-    columns += [right("scores", leaves=COUNT), right("mean difference")]
-    _least(screen, "pairs that agree least first", columns, rows, len(report.pairs) - listed)
+    _least(screen, "pairs that agree least first", rows, listed)
 
 
 def _queries(screen: Screen, report: AgreementReport, listed: int) -> None:
-    differing = [query for query in report.queries if query.jaccard < 1.0]
-    rows: list[list[Piece]] = [
+    rows: list[list[Cell]] = [
         [
-            query.query_id,
-            str(query.n_annotators),
-            figure(query.jaccard),
-            " – ".join(query.furthest_pair),
-            figure(query.furthest_jaccard),
+            (Column("query", flexible=True), query.query_id),
+            (right("annotators", leaves=COUNT), str(query.n_annotators)),
+            (right("Jaccard"), figure(query.jaccard)),
+            (Column("furthest apart", flexible=True), " – ".join(query.furthest_pair)),
+            (right("Jaccard"), figure(query.furthest_jaccard)),
         ]
-        for query in differing[:listed]
+        for query in report.queries
+        if query.jaccard < 1.0
     ]
-    columns = [Column("query", flexible=True), right("annotators", leaves=COUNT)]
-    columns += [right("Jaccard"), Column("furthest apart", flexible=True), right("Jaccard")]
-    title = "queries whose marked characters agree least first"
-    _least(screen, title, columns, rows, len(differing) - listed)
+    _least(screen, "queries whose marked characters agree least first", rows, listed)
 
 
 def _scores(screen: Screen, report: AgreementReport, listed: int) -> None:
-    differing = [row for row in report.scores if row.difference > 0.0]
-    rows: list[list[Piece]] = [
-        [row.query_id, row.score, figure(row.difference), row.lowest, row.highest]
-        for row in differing[:listed]
+    rows: list[list[Cell]] = [
+        [
+            (Column("query", flexible=True), row.query_id),
+            ("score", row.score),
+            (right("difference"), figure(row.difference)),
+            (Column("lowest", flexible=True), row.lowest),
+            (Column("highest", flexible=True), row.highest),
+        ]
+        for row in report.scores
+        if row.difference > 0.0
     ]
-    columns = [Column("query", flexible=True), Column("score"), right("difference")]
-    columns += [Column("lowest", flexible=True), Column("highest", flexible=True)]
-    _least(screen, "answers whose scores differ most first", columns, rows, len(differing) - listed)
+    _least(screen, "answers whose scores differ most first", rows, listed)
 
 
-def _least(
-    screen: Screen, title: str, columns: Sequence[Column], rows: Sequence[Sequence[Piece]], more: int
-) -> None:
+def _least(screen: Screen, title: str, rows: Sequence[Sequence[Cell]], listed: int) -> None:
     screen.gap()
     screen.say(title)
-    screen.table(columns, rows)
-    if more > 0:
+    screen.add_rows(rows[:listed])
+    if (more := len(rows) - listed) > 0:
         screen.say(f"{more:,} more (--json has all)", indent=2)
 
 
@@ -195,38 +193,39 @@ def _head(screen: Screen, overview: Overview) -> None:
 
 def _lengths_table(screen: Screen, overview: Overview) -> None:
     columns = ("count", "min", "median", "p95", "max", "total")
-    rows: list[list[Piece]] = [
-        [_words(name), *(f"{summary[column]:,}" for column in columns)]
+    screen.add_rows(
+        [("characters", _words(name)), *((right(column), f"{summary[column]:,}") for column in columns)]
         for name, lengths in overview.lengths.items()
         if (summary := lengths.summary())
-    ]
-    screen.table(["characters", *(right(name) for name in columns)], rows)
+    )
 
 
 def _histogram(screen: Screen, title: str, lengths: Lengths) -> None:
     bins = lengths.bins()
     largest = max(count for _, _, count in bins)
-    rows: list[list[Piece]] = [
+    screen.gap()
+    screen.add_rows(
         [
-            f"{start:,}–{end:,}" if end > start else f"{start:,}",
-            f"{count:,}",
-            screen.bar(count / largest, size=_BAR_CELLS),
+            (right(title), f"{start:,}–{end:,}" if end > start else f"{start:,}"),
+            (right("count"), f"{count:,}"),
+            (Column("", leaves=BAR), screen.bar(count / largest, size=_BAR_CELLS)),
         ]
         for start, end, count in bins
-    ]
-    screen.gap()
-    screen.table([right(title), right("count"), Column("", leaves=BAR)], rows)
+    )
 
 
 def _counts_table(screen: Screen, label: str, counts: Sequence[tuple[str, int]], samples: int) -> None:
     largest = max(count for _, count in counts)
-    rows: list[list[Piece]] = [
-        [value, f"{count:,}", f"{100 * count / samples:.1f} %", screen.bar(count / largest, size=_BAR_CELLS)]
-        for value, count in counts[:_SHOWN_VALUES]
-    ]
     screen.gap()
-    columns = [Column(label, flexible=True), right("count"), right("share")]
-    screen.table([*columns, Column("", leaves=BAR)], rows)
+    screen.add_rows(
+        [
+            (Column(label, flexible=True), value),
+            (right("count"), f"{count:,}"),
+            (right("share"), f"{100 * count / samples:.1f} %"),
+            (Column("", leaves=BAR), screen.bar(count / largest, size=_BAR_CELLS)),
+        ]
+        for value, count in counts[:_SHOWN_VALUES]
+    )
     more = len(counts) - _SHOWN_VALUES
     if more > 0:
         screen.say(f"and {counted(more, 'more value')}", indent=2)
@@ -272,18 +271,16 @@ def show_judge_card(screen: Screen, card: JudgeCard, path: str) -> None:
     verdict = "; ".join(card.faults)
     screen.say(f"{card.judge} {verdict}" if verdict else f"{card.judge} passes: no fault was shown", hang=2)
     screen.gap()
-    rows: list[list[Piece]] = [
+    screen.add_rows(
         [
-            each.name,
-            f"{each.value:.2f}",
-            f"[{each.low:.2f}, {each.high:.2f}]",
-            f"{each.n:,}",
-            Styled("✗ fault", BAD) if each.fault else "",
+            ("figure", each.name),
+            (right("value"), f"{each.value:.2f}"),
+            (right("95% interval"), f"[{each.low:.2f}, {each.high:.2f}]"),
+            (right("n"), f"{each.n:,}"),
+            ("", Styled("✗ fault", BAD) if each.fault else ""),
         ]
         for each in card.figures
-    ]
-    columns = [Column("figure"), right("value"), right("95% interval"), right("n")]
-    screen.table([*columns, Column("")], rows)
+    )
     screen.gap()
     failed = ", ".join(f"{kind} {count:,}" for kind, count in card.failures.items())
     told = [counted(card.calls, "question"), f"{card.seconds_per_call:.2f} s each"]

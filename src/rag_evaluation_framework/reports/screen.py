@@ -60,7 +60,7 @@ class Column:
     """A column of a table: ``leaves`` is when it goes where the width does not do, 0 for never.
 
     Below ``joins`` cells it is not shown at all. One that is ``flexible`` holds names, which lose their
-    middle rather than the table a column that stays.
+    middle rather than the table a column that stays; one that is ``optional`` is left out where it is empty.
     """
 
     name: str = ""
@@ -68,6 +68,11 @@ class Column:
     leaves: float = 0
     joins: int = 0
     flexible: bool = False
+    optional: bool = False
+
+
+Cell: TypeAlias = tuple[Column | str, Piece]
+"""A cell of a row, with the column that it stands in."""
 
 
 def right(name: str, *, leaves: float = 0, joins: int = 0) -> Column:
@@ -135,6 +140,16 @@ class Screen:
             ).rstrip()
             if below:
                 self._add(" " * (hang + len(below) - len(below.lstrip())) + self._paint(below.lstrip(), BAD))
+
+    def add_rows(self, rows: Iterable[Sequence[Cell]], *, indent: int = 2) -> None:
+        """Add a table whose cells stand beside their columns; without rows nothing."""
+        cells_of = [*zip(*rows, strict=True)]
+        named = [(each[0][0], [cell for _, cell in each]) for each in cells_of]
+        kept = [(name, of) for name, of in named if isinstance(name, str) or not name.optional or any(of)]
+        if kept:
+            self.table(
+                [name for name, _ in kept], [*zip(*(of for _, of in kept), strict=True)], indent=indent
+            )
 
     def table(
         self, columns: Sequence[Column | str], rows: Iterable[Sequence[Piece]], *, indent: int = 2

@@ -22,8 +22,8 @@ from rag_evaluation_framework.reports.screen import (
     STYLES,
     USUAL,
     WIDEST,
+    Cell,
     Column,
-    Piece,
     Screen,
     Styled,
     aligned,
@@ -306,7 +306,11 @@ def _combinations(
 ) -> None:
     compared, best = _compared(sweep), next(iter(group))
     useful = next((name for name in _USEFUL if name in group[best].metrics), None)
-    rows: list[list[Piece]] = []
+    rows: list[list[Cell]] = []
+    parts = [Column(part, flexible=True) for part in _varying(list(sweep.parts.values()))]
+    top, rank_by = _rank_figure(sweep, group[best]), sweep.head.configuration["rank_by"]
+    interval = interval_header(top.interval.confidence if top and top.interval else 0.95)
+    found_ = "found" if rank_by in _NEEDED or rank_by.startswith("recall") else rank_by
     folded: list[str] = []
     for place, (name, cell) in enumerate(group.items(), start=1):
         found, test = _rank_figure(sweep, cell), compared.get(name)
@@ -317,23 +321,27 @@ def _combinations(
         value, ends = (found.value, found.interval) if found else (None, None)
         amount, share = read[name], cell.metrics.get(useful) if useful else None
         chunks = cell.head.configuration.get("chunks")
+        useful_share = "" if share is None or share.value is None else f"{100 * share.value:.1f} %"
+        cost = money(cell.performance.figures.get("cost_usd", {}).get("alone")) if _has_costs(sweep) else ""
+        drawn = screen.bar(value or 0.0, size=17 if screen.width >= WIDEST else 12)
+        moved = "" if test is None else aligned(difference(test.difference, test.interval))
         rows.append(
             [
-                f"{place}{' ▸' if name == take and len(group) > 1 else '  '}",
-                *names[name],
-                figure(value, ends),
-                screen.bar(value or 0.0, size=17 if screen.width >= WIDEST else 12),
-                interval_text(ends, value),
-                "" if share is None or share.value is None else f"{100 * share.value:.1f} %",
-                "" if amount is None else _hundreds(amount),
-                NOTHING if chunks is None else f"{chunks:,}",
-                _seconds(cell),
-                money(cell.performance.figures.get("cost_usd", {}).get("alone")) if _has_costs(sweep) else "",
-                "" if test is None else aligned(difference(test.difference, test.interval)),
-                Styled(word, STYLES.get(word, GOOD if name == best else "")),
+                ("", f"{place}{' ▸' if name == take and len(group) > 1 else '  '}"),
+                *zip(parts, names[name], strict=True),
+                (found_, figure(value, ends)),
+                (Column("", leaves=BAR, joins=USUAL), drawn),
+                (interval, interval_text(ends, value)),
+                (right("useful", leaves=COUNT), useful_share),
+                (right("read", leaves=COUNT + 1), "" if amount is None else _hundreds(amount)),
+                (right("chunks", leaves=SIZE, joins=WIDEST), NOTHING if chunks is None else f"{chunks:,}"),
+                (right("seconds", leaves=SIZE, joins=WIDEST), _seconds(cell)),
+                (right("cost", leaves=SIZE), cost),
+                (Column("difference", leaves=DIFFERENCE, joins=WIDEST), moved),
+                ("verdict", Styled(word, STYLES.get(word, GOOD if name == best else ""))),
             ]
         )
-    screen.table(_columns(sweep, group[best]), rows)
+    screen.add_rows(rows)
     if folded:
         first, last = folded[0], folded[-1]
         told = [f"{' + '.join(names[name])} ({figure(_value(sweep, group[name]))})" for name in (first, last)]
@@ -341,25 +349,6 @@ def _combinations(
         screen.say(
             f"{len(folded):,} more {'is' if len(folded) == 1 else 'are'} worse, {said}", indent=2, hang=4
         )
-
-
-def _columns(sweep: Evaluation, best: Evaluation) -> list[Column | str]:
-    top, rank_by = _rank_figure(sweep, best), sweep.head.configuration["rank_by"]
-    ends = None if top is None else top.interval
-    return [
-        Column(""),
-        *(Column(part, flexible=True) for part in _varying(list(sweep.parts.values()))),
-        Column("found" if rank_by in _NEEDED or rank_by.startswith("recall") else rank_by),
-        Column("", leaves=BAR, joins=USUAL),
-        Column(interval_header(ends.confidence if ends else 0.95)),
-        right("useful", leaves=COUNT),
-        right("read", leaves=COUNT + 1),
-        right("chunks", leaves=SIZE, joins=WIDEST),
-        right("seconds", leaves=SIZE, joins=WIDEST),
-        right("cost", leaves=SIZE),
-        Column("difference", leaves=DIFFERENCE, joins=WIDEST),
-        Column("verdict"),
-    ]
 
 
 def _value(sweep: Evaluation, cell: Evaluation) -> float | None:

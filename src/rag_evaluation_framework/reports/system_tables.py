@@ -11,6 +11,7 @@ from rag_evaluation_framework.reports.screen import (
     NOTHING,
     STYLES,
     WIDEST,
+    Cell,
     Column,
     Piece,
     Screen,
@@ -40,27 +41,23 @@ def systems_screen(screen: Screen, evaluation: Evaluation, *, unit: str = "answe
         _compared_table(screen, evaluation.parts, comparison)
         _comparison_notes(screen, comparison, unit)
         return
-    rows: list[list[Piece]] = []
+    several, interval = len(evaluation.parts) > 1, interval_header(_confidence(evaluation))
+    rows: list[list[Cell]] = []
     for metric in dict.fromkeys(name for part in evaluation.parts.values() for name in part.metrics):
         for place, (name, part) in enumerate(evaluation.parts.items()):
             found = part.metrics.get(metric)
+            value = figure(found.value, found.interval) if found else NOTHING
             rows.append(
                 [
-                    metric if not place else "",
-                    name,
-                    figure(found.value if found else None, found.interval if found else None),
-                    interval_text(found.interval, found.value) if found else NOTHING,
-                    f"{found.n_scored if found else 0:,}",
-                    by(found.method) if found else "",
+                    ("metric", metric if not place else ""),
+                    (Column("system", flexible=True, optional=True), name if several else ""),
+                    (right("value"), value),
+                    (interval, interval_text(found.interval, found.value) if found else NOTHING),
+                    (right(f"{unit}s", leaves=COUNT), f"{found.n_scored if found else 0:,}"),
+                    (Column("by", leaves=BY), by(found.method) if found else ""),
                 ]
             )
-    several = len(evaluation.parts) > 1
-    columns: list[Column | str] = ["metric", Column("system", flexible=True), right("value")]
-    columns += [interval_header(_confidence(evaluation)), right(f"{unit}s", leaves=COUNT)]
-    columns.append(Column("by", leaves=BY))
-    if not several:
-        columns, rows = [columns[0], *columns[2:]], [[row[0], *row[2:]] for row in rows]
-    screen.table(columns, rows)
+    screen.add_rows(rows)
 
 
 def _confidence(evaluation: Evaluation) -> float:
@@ -71,44 +68,30 @@ def _confidence(evaluation: Evaluation) -> float:
 def _compared_table(screen: Screen, parts: Mapping[str, Evaluation], comparison: Comparison) -> None:
     """Add a row for each metric and contender, the baseline's figure beside it."""
     several = len({each.contender for each in comparison.metrics}) > 1
-    rows: list[list[Piece]] = []
+    contender = one_line(comparison.metrics[0].contender, 24)
+    rows: list[list[Cell]] = []
     last = None
     for each in comparison.metrics:
         word = each.finding
         made = parts[each.contender].metrics.get(each.metric) if each.contender in parts else None
+        moved = aligned(difference(each.difference, each.interval))
         rows.append(
             [
-                "" if several and each.metric == last else each.metric,
-                *([each.contender] if several else []),
-                figure(each.baseline_mean),
-                figure(each.contender_mean),
-                aligned(difference(each.difference, each.interval)),
-                f"{each.wins:,}",
-                f"{each.ties:,}",
-                f"{each.losses:,}",
-                Styled(word, STYLES.get(word, "")),
-                figure(each.visible_from),
-                "" if made is None else by(made.method),
+                ("metric", "" if several and each.metric == last else each.metric),
+                (Column("system", flexible=True, optional=True), each.contender if several else ""),
+                (right(one_line(comparison.baseline, 24)), figure(each.baseline_mean)),
+                (right("value" if several else contender), figure(each.contender_mean)),
+                (_difference_header(comparison), moved),
+                (right("better", leaves=COUNT), f"{each.wins:,}"),
+                (right("same", leaves=COUNT), f"{each.ties:,}"),
+                (right("worse", leaves=COUNT), f"{each.losses:,}"),
+                ("verdict" if several else f"{contender} is", Styled(word, STYLES.get(word, ""))),
+                (right("visible from", leaves=BY), figure(each.visible_from)),
+                (Column("by", leaves=BY, joins=WIDEST), "" if made is None else by(made.method)),
             ]
         )
         last = each.metric
-    contender = "it" if several else one_line(comparison.metrics[0].contender, 24)
-    screen.table(
-        [
-            Column("metric"),
-            *([Column("system", flexible=True)] if several else []),
-            right(one_line(comparison.baseline, 24)),
-            right("value" if several else contender),
-            Column(_difference_header(comparison)),
-            right("better", leaves=COUNT),
-            right("same", leaves=COUNT),
-            right("worse", leaves=COUNT),
-            Column("verdict" if several else f"{contender} is"),
-            right("visible from", leaves=BY),
-            Column("by", leaves=BY, joins=WIDEST),
-        ],
-        rows,
-    )
+    screen.add_rows(rows)
 
 
 def _difference_header(comparison: Comparison) -> str:
@@ -139,20 +122,17 @@ def _comparison_notes(screen: Screen, comparison: Comparison, unit: str) -> None
 def _comparison_details(screen: Screen, comparison: Comparison) -> None:
     """Add the tests behind the verdicts."""
     screen.gap()
-    rows: list[list[Piece]] = [
+    screen.add_rows(
         [
-            each.metric,
-            each.contender,
-            f"{each.n:,}",
-            probability_text(each.p_value),
-            probability_text(each.p_adjusted),
-            NOTHING if each.effect_size is None else f"{each.effect_size:+.2f}",
+            ("metric", each.metric),
+            (Column("system", flexible=True), each.contender),
+            (right("pairs"), f"{each.n:,}"),
+            (right("p"), probability_text(each.p_value)),
+            (right("p (Holm)"), probability_text(each.p_adjusted)),
+            (right("effect d"), NOTHING if each.effect_size is None else f"{each.effect_size:+.2f}"),
         ]
         for each in comparison.metrics
-    ]
-    columns: list[Column | str] = ["metric", Column("system", flexible=True), right("pairs")]
-    columns += [right("p"), right("p (Holm)"), right("effect d")]
-    screen.table(columns, rows)
+    )
     tests = "; ".join(dict.fromkeys(each.test for each in comparison.metrics))
     corrected = sum(each.p_value is not None for each in comparison.metrics)
     screen.say(f"tests: {tests}; Holm's correction over {corrected}", indent=2, hang=4)
@@ -247,19 +227,18 @@ def _ranking_details(screen: Screen, ranking: Evaluation) -> None:
     configuration = ranking.head.configuration
     if ranking.comparison is not None and ranking.comparison.metrics:
         screen.gap()
-        rows: list[list[Piece]] = [
+        interval = interval_header(configuration["confidence"])
+        screen.add_rows(
             [
-                name,
-                metric,
-                figure(each.value, each.interval),
-                interval_text(each.interval, each.value),
-                f"{each.n_scored:,}",
+                (Column("run", flexible=True), name),
+                ("metric", metric),
+                (right("value"), figure(each.value, each.interval)),
+                (interval, interval_text(each.interval, each.value)),
+                (right("questions"), f"{each.n_scored:,}"),
             ]
             for name, part in ranking.parts.items()
             for metric, each in part.metrics.items()
-        ]
-        columns: list[Column | str] = [Column("run", flexible=True), "metric", right("value")]
-        screen.table([*columns, interval_header(configuration["confidence"]), right("questions")], rows)
+        )
         _comparison_details(screen, ranking.comparison)
     methods = dict.fromkeys(
         each.interval.method

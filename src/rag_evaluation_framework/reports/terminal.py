@@ -37,6 +37,7 @@ from rag_evaluation_framework.reports.screen import (
     NOTHING,
     STYLES,
     WIDEST,
+    Cell,
     Column,
     Piece,
     Screen,
@@ -257,122 +258,87 @@ def needs_cells(check: Check | None) -> tuple[Piece, Piece]:
 
 def _figures_table(screen: Screen, evaluation: Evaluation) -> None:
     several = len(evaluation.parts) > 1
-    rows: list[list[Piece]] = []
-    confidence = 0.95
-    for name, part in evaluation.named_runs.items():
-        for place, each in enumerate(shown_figures(part)):
+    shown = [(name, part, shown_figures(part)) for name, part in evaluation.named_runs.items()]
+    found = [each.interval.confidence for *_, figures in shown for each in figures if each.interval]
+    rows: list[list[Cell]] = []
+    for name, part, figures in shown:
+        for place, each in enumerate(figures):
             check = check_of(evaluation, part, each.metric)
-            confidence = confidence if each.interval is None else each.interval.confidence
+            needs, status = needs_cells(check)
+            bound = check.bound if check else None
             known = known_metric(each.metric)
             is_share = known is not None and known.is_share and each.value is not None
+            drawn = screen.bar(each.value or 0.0, size=_BAR_CELLS) if is_share else ""
             rows.append(
                 [
-                    (name if not place else "") if several else "",
-                    each.metric,
-                    measure(each.metric, each.value, each.interval, bound=check.bound if check else None),
-                    screen.bar(each.value or 0.0, size=_BAR_CELLS) if is_share else "",
-                    interval_text(each.interval, each.value),
-                    *needs_cells(check),
-                    each.answers,
-                    by(each.method),
-                    meaning(each.metric),
+                    (Column("dataset", flexible=True, optional=True), name if several and not place else ""),
+                    (Column("metric", flexible=True), each.metric),
+                    (right("value"), measure(each.metric, each.value, each.interval, bound=bound)),
+                    (Column("", leaves=BAR, joins=WIDEST), drawn),
+                    (interval_header(found[-1] if found else 0.95), interval_text(each.interval, each.value)),
+                    (Column("needs", optional=True), needs),
+                    (Column(optional=True), status),
+                    (right("answers", leaves=COUNT), each.answers),
+                    (Column("by", leaves=BY), by(each.method)),
+                    (Column("it says", leaves=MEANING, joins=WIDEST), meaning(each.metric)),
                 ]
             )
-    columns = [
-        Column("dataset", flexible=True),
-        Column("metric", flexible=True),
-        right("value"),
-        Column("", leaves=BAR, joins=WIDEST),
-        Column(interval_header(confidence)),
-        Column("needs" if any(row[5] for row in rows) else ""),
-        Column(""),
-        right("answers", leaves=COUNT),
-        Column("by", leaves=BY),
-        Column("it says", leaves=MEANING, joins=WIDEST),
-    ]
-    if not rows:
-        return
-    kept = [0] * several + [1, 2, 3, 4] + ([5, 6] if columns[5].name else []) + [7, 8, 9]
-    screen.table([columns[at] for at in kept], [[row[at] for at in kept] for row in rows])
+    screen.add_rows(rows)
 
 
 def _moved_table(screen: Screen, evaluation: Evaluation, moved: Regressions) -> None:
     several = len(evaluation.parts) > 1
     runs = {part.name: part for part in evaluation.runs}
-    rows = []
+    rows: list[list[Cell]] = []
     for each in moved.metrics:
         part = runs.get(each.dataset, evaluation)
         made = part.metrics.get(each.metric)
+        needs, status = needs_cells(check_of(evaluation, part, each.metric))
         rows.append(
             [
-                *([each.dataset] if several else []),
-                each.metric,
-                measure(each.metric, each.before),
-                measure(each.metric, each.now),
-                aligned(difference(each.difference, each.interval)),
-                Styled(each.finding, STYLES.get(each.finding, "")),
-                *needs_cells(check_of(evaluation, part, each.metric)),
-                f"{each.n:,}",
-                "" if made is None else by(made.method),
+                (Column("dataset", flexible=True, optional=True), each.dataset if several else ""),
+                (Column("metric", flexible=True), each.metric),
+                (right("before"), measure(each.metric, each.before)),
+                (right("now"), measure(each.metric, each.now)),
+                ("difference", aligned(difference(each.difference, each.interval))),
+                ("verdict", Styled(each.finding, STYLES.get(each.finding, ""))),
+                ("needs", needs),
+                ("", status),
+                (right("answers", leaves=COUNT), f"{each.n:,}"),
+                (Column("by", leaves=BY), "" if made is None else by(made.method)),
             ]
         )
-    screen.table(
-        [
-            *([Column("dataset", flexible=True)] if several else []),
-            Column("metric", flexible=True),
-            right("before"),
-            right("now"),
-            Column("difference"),
-            Column("verdict"),
-            Column("needs"),
-            Column(""),
-            right("answers", leaves=COUNT),
-            Column("by", leaves=BY),
-        ],
-        rows,
-    )
+    screen.add_rows(rows)
 
 
 def _golden_table(screen: Screen, evaluation: Evaluation) -> None:
     """Add a row for each kind of golden set with its main figure; the others are for details."""
-    rows: list[list[Piece]] = []
+    rows: list[list[Cell]] = []
     for name, part in evaluation.named_runs.items():
         main = next(iter(part.metrics.values()), None)
         found, supported = part.metrics.get("span_recall"), part.metrics.get("faithfulness")
         check = None if main is None else check_of(evaluation, part, main.metric)
         bound = None if check is None else check.bound
+        needs, status = needs_cells(check)
+        value = NOTHING if main is None else figure(main.value, main.interval, bound=bound)
         rows.append(
             [
-                KINDS_OF_GOLDEN.get(name, name),
-                *(f"{each:,}" for each in (part.answers.total, part.answers.correct)),
-                *(f"{each:,}" for each in (part.answers.wrong, part.answers.not_judged)),
-                "" if main is None else _MAIN_FIGURES.get(main.metric, main.metric),
-                NOTHING if main is None else figure(main.value, main.interval, bound=bound),
-                NOTHING if main is None else interval_text(main.interval, main.value),
-                *needs_cells(check),
-                figure(found.value if found else None),
-                figure(supported.value if supported else None),
-                "" if main is None else by(main.method),
+                ("kind", KINDS_OF_GOLDEN.get(name, name)),
+                (right("answers", leaves=COUNT + 1), f"{part.answers.total:,}"),
+                (right("correct"), f"{part.answers.correct:,}"),
+                (right("wrong"), f"{part.answers.wrong:,}"),
+                (right("not judged", leaves=COUNT + 3), f"{part.answers.not_judged:,}"),
+                ("main figure", "" if main is None else _MAIN_FIGURES.get(main.metric, main.metric)),
+                (right(""), value),
+                (interval_header(), NOTHING if main is None else interval_text(main.interval, main.value)),
+                (Column("needs", leaves=COUNT + 2), needs),
+                (Column("", leaves=COUNT + 2), status),
+                (right("passage found", leaves=DIFFERENCE), figure(found.value if found else None)),
+                (right("supported", leaves=DIFFERENCE), figure(supported.value if supported else None)),
+                (Column("by", leaves=BY), "" if main is None else by(main.method)),
             ]
         )
-    screen.table(
-        [
-            "kind",
-            right("answers", leaves=COUNT + 1),
-            right("correct"),
-            right("wrong"),
-            right("not judged", leaves=COUNT + 3),
-            "main figure",
-            right(""),
-            interval_header(),
-            Column("needs", leaves=COUNT + 2),
-            Column("", leaves=COUNT + 2),
-            right("passage found", leaves=DIFFERENCE),
-            right("supported", leaves=DIFFERENCE),
-            Column("by", leaves=BY),
-        ],
-        rows,
-    )
+    screen.add_rows(rows)
     for check in verdict_of(evaluation).checks:
         mains = {next(iter(part.metrics), "") for part in evaluation.runs}
         if check.metric not in mains and check.bound is not None:
@@ -479,27 +445,25 @@ def _golden_details(screen: Screen, evaluation: Evaluation) -> None:
     for split, reasons in unscored(evaluation).items() if evaluation.parts else ():
         for metric, reason in reasons.items():
             screen.say(f"{split}: {metric} has no score: {one_line(reason, 200)}", indent=2, hang=4)
-    if rows := list(_slice_rows(evaluation)):
-        screen.gap()
-        columns: list[Column | str] = [
-            "slice",
-            Column("", flexible=True),
-            "metric",
-            right("value"),
-            interval_header(),
-        ]
-        screen.table([*columns, right("answers", leaves=COUNT)], rows)
+    screen.gap()
+    screen.add_rows(_slice_rows(evaluation))
 
 
-def _slice_rows(evaluation: Evaluation) -> Iterator[list[Piece]]:
+def _slice_rows(evaluation: Evaluation) -> Iterator[list[Cell]]:
     """Yield each slice of golden sets with the metric that its split is about, the first of it."""
     primary = {next(iter(part.metrics), "") for part in evaluation.runs}
     for kind, values in evaluation.slices.items():
         for value, figures in values.items():
             for each in figures.values():
                 if each.metric in primary and each.n_scored:
-                    mean, ends = figure(each.value, each.interval), interval_text(each.interval, each.value)
-                    yield [kind.replace("_", " "), value, each.metric, mean, ends, f"{each.n_scored:,}"]
+                    yield [
+                        ("slice", kind.replace("_", " ")),
+                        (Column(flexible=True), value),
+                        ("metric", each.metric),
+                        (right("value"), figure(each.value, each.interval)),
+                        (interval_header(), interval_text(each.interval, each.value)),
+                        (right("answers", leaves=COUNT), f"{each.n_scored:,}"),
+                    ]
 
 
 # What was run: the last lines before the way on.
