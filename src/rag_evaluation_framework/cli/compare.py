@@ -24,7 +24,7 @@ from rag_evaluation_framework.cli.options import (
     scoring_of,
     scoring_options,
 )
-from rag_evaluation_framework.cli.output import new_screen, print_json, show
+from rag_evaluation_framework.cli.output import new_screen, print_json, show, show_rendered
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -193,11 +193,7 @@ def _print(
     elif as_markdown:
         click.echo(comparison.render("markdown"), nl=False)
     else:
-        screen = new_screen()
-        comparison.render(
-            "terminal", screen=screen, details=details, everything=everything, slice_by=slice_by, runs=runs
-        )
-        show(screen)
+        show_rendered(comparison, details=details, everything=everything, slice_by=slice_by, runs=runs)
 
 
 def _systems(names: tuple[str, ...], runs: Path) -> dict[str, Evaluation]:

@@ -25,7 +25,7 @@ from rag_evaluation_framework.cli.options import (
     show,
     told_how_to_resume,
 )
-from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.cli.output import print_json, show_rendered
 from rag_evaluation_framework.datasets.project_settings import kept_results
 from rag_evaluation_framework.errors import (
     MAX_COST,
@@ -68,6 +68,22 @@ _DEMANDS = (
     "confidence",
 )
 """The options that are fields of the gate; those not given are as the manifest has them."""
+_OF_OPTIONS = (
+    *("datasets", "concurrency", "run_timeout", "max_attempts", "allow_missing", "repeats", "history"),
+    *("workers", "engine", "address", "traces"),
+)
+_OF_JOB = (
+    "judge",
+    "embedder",
+    "support",
+    "documents",
+    "spending",
+    "sample_size",
+    "resume",
+    "blame",
+    "baseline",
+)
+"""The options that are fields of a job or of its options, under the same name."""
 
 
 def check_run(given: Mapping[str, Any], choices: Mapping[str, Any]) -> None:
@@ -84,55 +100,42 @@ def check_run(given: Mapping[str, Any], choices: Mapping[str, Any]) -> None:
 def evaluated(data: Path | Manifest, given: Given) -> int:
     """Evaluate what the options say, tell what came of it, and return the exit code."""
     given = mend_journals(given)
-    options = Options(
-        datasets=given["datasets"],
-        concurrency=given["concurrency"],
-        attempt_timeout=given["timeout"],
-        run_timeout=given["run_timeout"],
-        max_attempts=given["max_attempts"],
-        allow_missing=given.get("allow_missing", False),
-        confidence=in_force("confidence_level") or 0.95,
-        repeats=given["repeats"],
-        history=given.get("history", "own"),
-        workers=given["workers"],
-        engine=given["engine"],
-        address=given["address"],
-    )
-    demands = {name: given[name] for name in _DEMANDS if given[name] is not None}
-    demands |= bounds(given.get("thresholds", ()))
-    if given["waive"]:
+    with told_how_to_resume(given["runs_dir"], given["resume"]), prepared(job_of(data, given)) as suite:
+        return _told(suite, given)
+
+
+def job_of(data: Path | Manifest, given: Given) -> Job:
+    """Return what is to be evaluated, by those options that the command has."""
+    options = {name: given[name] for name in _OF_OPTIONS if name in given}
+    options |= {"attempt_timeout": given["timeout"]} if "timeout" in given else {}
+    demands = {name: given[name] for name in _DEMANDS if given.get(name) is not None}
+    demands |= _bounds(given.get("thresholds", ()))
+    if given.get("waive"):
         demands["waive"] = frozenset(map(metric_name, given["waive"]))
-    job = Job(
+    target, url = given.get("target"), given.get("url")
+    return Job(
         data=data,
-        target=given["target"] if given["url"] is None else Address(given["url"]),
+        target=target if url is None else Address(url),
         metrics=tuple(given.get("metrics", ())) or None,
         default_metrics=in_force("metrics") or (),
         tolerance_chars=in_force("citations.tolerance_chars"),
         map=dict(given.get("mapped", ())) or None,
         demands=demands,
-        baseline=given["baseline"],
-        judge=given["judge"],
-        embedder=given["embedder"],
-        support=given["support"],
-        documents=given["documents"],
         tags=tuple(given.get("tags", ())),
-        sample_size=given["sample_size"],
         seed=given["seed"] or 0,
         runs_directory=given["runs_dir"],
-        resume=given["resume"],
         # The head of a run has the name of a component, which does not tell how it was made.
-        given=given_again(NOT_RESUMED - {"target" if "(" in (given["target"] or "") else ""}),
-        options=options,
-        blame=given.get("blame", True),
-        spending=given["spending"],
+        given=given_again(NOT_RESUMED - {"target" if "(" in (target or "") else ""}),
+        options=Options(
+            confidence=in_force("confidence_level") or 0.95, format=given.get("format_"), **options
+        ),
         prices=_prices(given),
-        needs_target=True,
+        needs_target="target" in given,
+        **{name: given[name] for name in _OF_JOB if name in given},
     )
-    with told_how_to_resume(given["runs_dir"], given["resume"]), prepared(job) as suite:
-        return _told(suite, given)
 
 
-def bounds(thresholds: tuple[str, ...]) -> dict[str, Any]:
+def _bounds(thresholds: tuple[str, ...]) -> dict[str, Any]:
     """Return what is demanded of the figures, which switches the gate on."""
     if not thresholds:
         return {}
@@ -188,8 +191,8 @@ def _is_split(suite: Suite) -> bool:
 
 
 def _prices(given: Given) -> Prices | None:
-    amounts = given["price_input"], given["price_output"]
-    return None if None in amounts else Prices(*amounts)
+    questions, answers = given.get("price_input"), given.get("price_output")
+    return None if questions is None or answers is None else Prices(questions, answers)
 
 
 def print_plan(suite: Suite, *, target: str | None, prices: Prices | None, as_json: bool) -> None:
@@ -218,12 +221,7 @@ def _tell(evaluation: Evaluation, suite: Suite, given: Given) -> None:
     """Print the evaluation, then write the files that were asked for, that a full disk hides nothing."""
     mask = suite.secrets.mask
     try:
-        if given["as_json"]:
-            print_json(suite.secrets.mask_value(evaluation_document(evaluation)))
-        else:
-            screen = new_screen(mask)
-            evaluation.render(screen=screen, details=given["details"], everything=given["everything"])
-            show(screen)
+        print_evaluation(evaluation, suite, given, everything=given["everything"])
     finally:  # Whoever was reading may go away, as with `| head`; the files are written all the same.
         keep_results(evaluation, given["runs_dir"])
         _write_results(evaluation, suite, given["out"])
@@ -238,6 +236,14 @@ def _tell(evaluation: Evaluation, suite: Suite, given: Given) -> None:
     if is_at_github and (lines := evaluation.render("github", manifest=suite.manifest.file)):
         # On standard error, which GitHub reads as well, so that --json stays JSON.
         click.echo(mask(lines), err=True)
+
+
+def print_evaluation(evaluation: Evaluation, suite: Suite, given: Given, **shown: Any) -> None:
+    """Print an evaluation as JSON where that is wanted, else on a screen."""
+    if given["as_json"]:
+        print_json(suite.secrets.mask_value(evaluation_document(evaluation)))
+    else:
+        show_rendered(evaluation, suite.secrets.mask, details=given["details"], **shown)
 
 
 def _save_baseline(evaluation: Evaluation, name: str, *, force: bool) -> None:

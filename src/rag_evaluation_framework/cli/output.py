@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rag_evaluation_framework.cli.options import new_screen, option, repeated, show
 from rag_evaluation_framework.errors import Issue, UsageError, counted
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.results.comparison import Comparison
+    from rag_evaluation_framework.results.evaluations import Evaluation
 
 __all__ = [
     "MAP",
@@ -19,6 +23,7 @@ __all__ = [
     "print_json",
     "print_warnings",
     "show",
+    "show_rendered",
     "show_with",
     "tell",
     "tell_reading",
@@ -41,6 +46,13 @@ def show_with(fill: Callable[..., None], *about: Any, **settings: Any) -> None:
     """Show a screen that is filled with something."""
     screen = new_screen()
     fill(screen, *about, **settings)
+    show(screen)
+
+
+def show_rendered(thing: Evaluation | Comparison, mask: Callable[[str], str] = str, **settings: Any) -> None:
+    """Show an evaluation or a comparison on a screen."""
+    screen = new_screen(mask)
+    thing.render(screen=screen, **settings)
     show(screen)
 
 

@@ -11,7 +11,7 @@ import click
 from rag_evaluation_framework.cli import options
 from rag_evaluation_framework.cli.configuration import DATASET, is_given
 from rag_evaluation_framework.cli.help_pages import LongCommand
-from rag_evaluation_framework.cli.output import MAP, NO_BLAME, print_json
+from rag_evaluation_framework.cli.output import MAP, NO_BLAME, print_json, show_rendered
 from rag_evaluation_framework.errors import UsageError, counted
 
 if TYPE_CHECKING:
@@ -96,9 +96,8 @@ def command(answers: str | None, out: Path | None, **given: Any) -> int:
     if out is not None:
         check_writable([out.parent])
     given |= options.scoring_of(given)
-    mapped = dict(given.pop("mapped"))
     if answers is not None and _is_data(Path(answers)):
-        scored = _score_file(Path(answers), mapped, given)
+        scored = _score_file(Path(answers), given)
         if scored is None:
             return 0
         evaluation = scored
@@ -108,7 +107,7 @@ def command(answers: str | None, out: Path | None, **given: Any) -> int:
             raise UsageError("--resume: expected a file of answers too: rag-eval score FILE --resume [RUN]")
         if given["dry_run"]:
             raise UsageError("--dry-run: expected a file of answers, got a run")
-        if mapped:
+        if given["mapped"]:
             raise UsageError("--map: a run knows its fields; expected a file of answers")
         if chosen := [name for name in _OF_FILES if given[name]]:
             names = {"services": "service", "sample_size": "sample", "thresholds": "threshold"}
@@ -163,13 +162,17 @@ def _check_there(answers: str | None, runs: Path) -> None:
     raise UsageError(f"there is no file {path}." + (f" Did you mean {nearest[0]}?" if nearest else ""))
 
 
-def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Evaluation | None:
+def _score_file(path: Path, given: dict[str, Any]) -> Evaluation | None:
     """Score a file; with a dry run only say what that would take, and return ``None``."""
-    from rag_evaluation_framework.cli.evaluation_output import bounds, keep_results, print_plan, progress_told
-    from rag_evaluation_framework.evaluation.jobs import Job, carried_out, prepared
+    from rag_evaluation_framework.cli.evaluation_output import (
+        job_of,
+        keep_results,
+        print_evaluation,
+        print_plan,
+        progress_told,
+    )
+    from rag_evaluation_framework.evaluation.jobs import carried_out, prepared
     from rag_evaluation_framework.files.atomic import check_writable
-    from rag_evaluation_framework.records.runs import Options
-    from rag_evaluation_framework.reports.json_report import evaluation_document
 
     chosen = {"--metric": given["metrics"], "--sample": given["sample_size"]}
     options.check_resumed_alone(
@@ -177,31 +180,7 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
     )
     given = options.mend_journals(given)
     check_writable([given["runs_dir"]], option="--runs-dir")
-    job = Job(
-        data=path,
-        metrics=given["metrics"] or None,
-        map=mapped or None,
-        judge=given["judge"],
-        embedder=given["embedder"],
-        support=given["support"],
-        documents=given["documents"],
-        seed=given["seed"],
-        runs_directory=given["runs_dir"],
-        sample_size=given["sample_size"],
-        resume=given["resume"],
-        given=options.given_again(options.NOT_RESUMED),
-        options=Options(
-            allow_missing=given["allow_missing"],
-            format=given["format_"],
-            traces=_traces_of(given),
-            workers=given["workers"],
-            engine=given["engine"],
-            address=given["address"],
-        ),
-        blame=given["blame"],
-        spending=given["spending"],
-        demands=bounds(given["thresholds"]),
-    )
+    job = job_of(path, {**given, "traces": _traces_of(given)})
     with options.told_how_to_resume(given["runs_dir"], given["resume"]), prepared(job) as suite:
         if not given["as_json"]:
             _say_reading(suite)
@@ -211,12 +190,7 @@ def _score_file(path: Path, mapped: dict[str, str], given: dict[str, Any]) -> Ev
         with progress_told(suite.methods, silent=given["as_json"], mask=suite.secrets.mask) as progress:
             evaluation = carried_out(suite, progress)
         keep_results(evaluation, given["runs_dir"])
-        if given["as_json"]:
-            print_json(suite.secrets.mask_value(evaluation_document(evaluation)))
-        else:
-            screen = options.new_screen(suite.secrets.mask)
-            evaluation.render(screen=screen, details=given["details"], reading=False)
-            options.show(screen)
+        print_evaluation(evaluation, suite, given, reading=False)
     return evaluation
 
 
@@ -279,9 +253,7 @@ def _show(evaluation: Evaluation, *, as_json: bool, details: bool) -> None:
     if as_json:
         print_json(scored_document(evaluation))
         return
-    screen = options.new_screen()
-    evaluation.render(samples=False, screen=screen, details=details)
-    options.show(screen)
+    show_rendered(evaluation, samples=False, details=details)
     if evaluation.counts.unfinished:
         unasked = counted(evaluation.counts.unfinished, "sample was", "samples were")
         click.echo(f"\nThe run is incomplete: {unasked} not asked yet.", err=True)
