@@ -17,7 +17,7 @@ import rag_evaluation_framework as door
 from rag_evaluation_framework import Evaluation, evaluate
 from rag_evaluation_framework.errors import MissingExtraError
 from rag_evaluation_framework.reports.compared_answers import comparison_sentence
-from rag_evaluation_framework.reports.verdict_lines import sentence
+from rag_evaluation_framework.reports.verdict_lines import headline
 
 LONG = "a line\nand another of a text that goes on " * 2_000
 MANY = {f"key {place}": LONG for place in range(1_000)}
@@ -133,13 +133,13 @@ def words_of(html: str) -> str:
 def test_an_evaluation_shows_verdict_figures_and_the_case_with_its_marks(failed: Evaluation) -> None:
     assert failed.verdict is not None
     text = repr(failed).splitlines()
-    assert text[0] == f"Evaluation: FAILED, {sentence(failed)}"
+    assert text[0] == f"Evaluation: FAILED, {headline(failed).sentence}"
     assert text[1] == f"  {failed.answers}"
     assert re.fullmatch(r"  faithfulness +0\.75 +\[.+\] +missed", text[2])
     assert text[-1].startswith(".failed() .worst(3)")
     html = failed._repr_html_()
     told = words_of(html)
-    assert f"✗ FAILED {sentence(failed)}" in told
+    assert f"✗ FAILED {headline(failed).sentence}" in told
     assert ">= 0.98 missed" in told
     assert "<b>Refunds</b> & when?" in told
     assert "<b>Refunds" not in html

@@ -8,7 +8,7 @@ from pathlib import Path
 from rag_evaluation_framework.judging.verdict import GRADES
 from rag_evaluation_framework.reports.cases import counts_sentences, expected_and_got, failed_answers, kind_of
 from rag_evaluation_framework.reports.screen import one_line
-from rag_evaluation_framework.reports.verdict_lines import explanation, sentence, verdict_of, worse_answers
+from rag_evaluation_framework.reports.verdict_lines import headline, verdict_of, worse_answers
 from rag_evaluation_framework.results.evaluations import Evaluation
 
 # GitHub shows ten annotations of a kind for each step: the verdict, the answers, and how many more there are.
@@ -18,11 +18,12 @@ _LISTED = 8
 def render(evaluation: Evaluation, *, manifest: Path | str = "agent.yaml") -> str:
     """Render GitHub annotations, one per line; they are errors if the exit code is not 0."""
     verdict, file, moved = verdict_of(evaluation), str(manifest), evaluation.regressions
+    said = headline(evaluation)
     lines = [annotation("warning", warning, file=file) for warning in evaluation.warnings]
     level = "error" if verdict.exit_code else "warning" if verdict.word == "undecided" else "notice"
     if verdict.exit_code:
         title = f"rag-eval {verdict.word if verdict.word != 'failed' else 'gate failed'}"
-        lines.append(annotation("error", sentence(evaluation), file=file, title=title))
+        lines.append(annotation("error", said.sentence, file=file, title=title))
         # Where answers are to blame they are named; else the threshold is, at its line.
         lines += [
             annotation("error", str(row), file=file, line=row.line, title="rag-eval gate failed")
@@ -31,7 +32,7 @@ def render(evaluation: Evaluation, *, manifest: Path | str = "agent.yaml") -> st
             if row.line is not None
         ]
     elif verdict.word == "undecided":
-        told = " ".join([f"{sentence(evaluation).rstrip('.')}.", *explanation(evaluation)])
+        told = " ".join([f"{said.sentence.rstrip('.')}.", *said.lines])
         lines.append(annotation("warning", told, file=file, title="rag-eval undecided"))
     lines += [annotation("notice", each, file=file, title="answers") for each in counts_sentences(evaluation)]
     if verdict.stopped is None:

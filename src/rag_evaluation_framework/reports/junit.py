@@ -24,7 +24,7 @@ from rag_evaluation_framework.judging.verdict import (
 from rag_evaluation_framework.reports.cases import expected_and_got, sample_name
 from rag_evaluation_framework.reports.screen import one_line
 from rag_evaluation_framework.reports.terminal import named_run_notes
-from rag_evaluation_framework.reports.verdict_lines import explanation, headline, verdict_of
+from rag_evaluation_framework.reports.verdict_lines import headline, verdict_of
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.verdicts import Check, Verdict
 from rag_evaluation_framework.startup import dataclass
@@ -62,10 +62,10 @@ def _suite(name: str, cases: Sequence[str], answers: AnswerCounts, notes: Sequen
 
 def _gate(evaluation: Evaluation, verdict: Verdict) -> str:
     """Return the case that carries the verdict, with its sentence and every check."""
-    told = str(headline(evaluation))
-    details = "\n".join([*explanation(evaluation), *map(_describe_check, verdict.checks)])
+    said = headline(evaluation)
+    details = "\n".join([*said.lines, *map(_describe_check, verdict.checks)])
     kind = "error" if verdict.stopped else "failure" if verdict.exit_code else ""
-    return _case("gate", "gate", kind or ("" if verdict.enabled else "skipped"), told, output=details)
+    return _case("gate", "gate", kind or ("" if verdict.enabled else "skipped"), str(said), output=details)
 
 
 def _describe_check(check: Check) -> str:

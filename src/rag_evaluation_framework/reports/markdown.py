@@ -33,13 +33,7 @@ from rag_evaluation_framework.reports.terminal import (
     not_scored_lines,
     shown_figures,
 )
-from rag_evaluation_framework.reports.verdict_lines import (
-    MARKS,
-    explanation,
-    sentence,
-    verdict_of,
-    worse_answers,
-)
+from rag_evaluation_framework.reports.verdict_lines import headline, verdict_of, worse_answers
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.verdicts import Regressions
@@ -58,16 +52,15 @@ def render(thing: Evaluation | Comparison) -> str:
 
 
 def _evaluation(evaluation: Evaluation) -> str:
-    verdict = verdict_of(evaluation)
-    title = f"{MARKS[verdict.word]} {verdict.word.upper()}".strip() if verdict.word in MARKS else "Evaluation"
-    parts = [f"### {title}: {escaped(sentence(evaluation), 1000)}"]
-    if told := [escaped(line, 1000) for line in (*reading_sentences(evaluation), *explanation(evaluation))]:
+    said = headline(evaluation)
+    parts = [f"### {said.title or 'Evaluation'}: {escaped(said.sentence, 1000)}"]
+    if told := [escaped(line, 1000) for line in (*reading_sentences(evaluation), *said.lines)]:
         parts.append("  \n".join(told))
     parts += [escaped(f"Answers: {each}.") for each in counts_sentences(evaluation)]
     parts += filter(None, _answers(evaluation))
     parts.append(_figures(evaluation))
     notes = [*not_scored_lines(evaluation), *evaluation.warnings]
-    notes += [said for recall, said in index_recalls(evaluation) if recall < 1]
+    notes += [finds for recall, finds in index_recalls(evaluation) if recall < 1]
     notes += [note for name, each in evaluation.named_runs.items() for note in named_run_notes(name, each)]
     if told := [f"- {escaped(note, 1000)}" for note in notes]:
         parts.append("\n".join(told))

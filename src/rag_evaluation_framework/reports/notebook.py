@@ -42,14 +42,12 @@ from rag_evaluation_framework.reports.screen import (
     right,
 )
 from rag_evaluation_framework.reports.sweep_screen import sweep_advice
-from rag_evaluation_framework.reports.system_tables import claimed
-from rag_evaluation_framework.reports.terminal import check_of, needs_cells, shown_figures
+from rag_evaluation_framework.reports.terminal import check_of, claim_of, needs_cells, shown_figures
 from rag_evaluation_framework.reports.verdict_lines import (
     MARKS,
     WorseAnswer,
     card_notes,
-    explanation,
-    sentence,
+    headline,
     verdict_of,
     worse_answers,
 )
@@ -89,11 +87,7 @@ def claim(evaluation: Evaluation) -> str:
     """Say in a sentence what came of it: of a sweep what to take, of systems what may be claimed."""
     if CELLS in evaluation.head.configuration and evaluation.parts and evaluation.outcome.completed:
         return " ".join(take for take, _ in sweep_advice(evaluation).sentences.values())
-    comparison = evaluation.comparison
-    is_open = verdict_of(evaluation).word == "no gate"
-    if is_open and evaluation.kind == "systems" and comparison is not None and comparison.metrics:
-        return claimed(comparison)
-    return sentence(evaluation)
+    return claim_of(evaluation, headline(evaluation))
 
 
 def _figures(evaluation: Evaluation) -> list[tuple[str, Evaluation, Figure]]:
@@ -290,7 +284,7 @@ def _evaluation(evaluation: Evaluation) -> Html:
     return display(
         _head(word, claim(evaluation), one_line(kicker)),
         *_notes(list(cases.counts_sentences(evaluation))),
-        *_notes([*reading_sentences(evaluation), *explanation(evaluation)][:4]),
+        *_notes([*reading_sentences(evaluation), *headline(evaluation).lines][:4]),
         _table([*headers, ("", None)], rows),
         *_notes([*more, *card_notes(evaluation), *doubts][:4]),
         *_cases(evaluation),

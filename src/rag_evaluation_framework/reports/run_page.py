@@ -25,13 +25,8 @@ from rag_evaluation_framework.reports import cases
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.rows_screen import reading_sentences
 from rag_evaluation_framework.reports.screen import NOTHING, by, figure, interval_text, meaning, one_line
-from rag_evaluation_framework.reports.verdict_lines import (
-    MARKS,
-    card_notes,
-    explanation,
-    sentence,
-    verdict_of,
-)
+from rag_evaluation_framework.reports.terminal import check_of
+from rag_evaluation_framework.reports.verdict_lines import card_notes, headline
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.results.verdicts import Threshold
@@ -64,7 +59,7 @@ def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: st
     figures = _figures(evaluation)
     several = len({part for part, _ in figures}) > 1
     metrics = {each.metric: each for _, each in figures if each.metric != PASS_RATE}
-    verdict = verdict_of(evaluation)
+    said = headline(evaluation)
     named = cases.named_rows(evaluation, cases.rows_of_runs(evaluation))
     named.sort(key=lambda each: _standing(each[1], metrics))
     rows = [(name if several else row.id, row) for name, row in named]
@@ -78,10 +73,10 @@ def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: st
         "label": label,
         "title": title,
         "kicker": _kicker(evaluation),
-        "word": f"{MARKS[verdict.word]} {verdict.word.upper()}".strip() if verdict.word in MARKS else "",
-        "tone": TONES.get(verdict.word, ""),
-        "sentence": sentence(evaluation),
-        "leads": list(explanation(evaluation)),
+        "word": said.title,
+        "tone": TONES.get(said.word.lower(), ""),
+        "sentence": said.sentence,
+        "leads": list(said.lines),
         "reading": reading_sentences(evaluation),
         "figures": [_shown_figure(part, each, evaluation, several=several) for part, each in figures],
         "answers": _counts(evaluation.answers, number),
@@ -161,8 +156,7 @@ def _shown_figure(part: str, each: Figure, evaluation: Evaluation, *, several: b
     run = evaluation.named_runs[part]
     bound = next((one for one in run.thresholds if one.metric == each.metric), None)
     interval, value = each.interval, each.value
-    checks = [one for one in verdict_of(evaluation).checks if one.metric == each.metric]
-    check = next((one for one in checks if one.dataset in (None, run.name)), None)
+    check = check_of(evaluation, run, each.metric)
     status = "" if check is None else check.status
     crosses = bound is not None and interval is not None and interval.low < bound.bound <= interval.high
     is_share = value is None or (0 <= value <= 1 and (interval is None or interval.high <= 1.0 + 1e-9))

@@ -60,10 +60,10 @@ from rag_evaluation_framework.reports.sweep_screen import sweep_screen
 from rag_evaluation_framework.reports.system_tables import claimed, ranking_screen, systems_screen
 from rag_evaluation_framework.reports.verdict_lines import (
     MARKS,
+    Headline,
     card_notes,
-    explanation,
+    headline,
     holds_rows,
-    sentence,
     verdict_of,
     way_on,
     worse_answers,
@@ -159,15 +159,19 @@ def show_verdict_word(screen: Screen, word: str) -> tuple[list[Piece], int]:
 
 
 def _verdict(screen: Screen, evaluation: Evaluation) -> None:
-    word = verdict_of(evaluation).word
+    word, said = verdict_of(evaluation).word, headline(evaluation)
     pieces, hang = show_verdict_word(screen, word)
+    screen.say(*pieces, claim_of(evaluation, said), hang=hang)
+    indent = 2 if word in ("not evaluated", "incomplete") else hang
+    for line in said.lines:
+        screen.say(one_line(line, 1000), indent=indent)
+
+
+def claim_of(evaluation: Evaluation, said: Headline) -> str:
+    """Say in a sentence what came of it: of systems without a gate what may be claimed."""
     comparison = evaluation.comparison
     is_compared = evaluation.kind == "systems" and comparison is not None and comparison.metrics
-    said = claimed(comparison) if word == "no gate" and comparison and is_compared else sentence(evaluation)
-    screen.say(*pieces, said, hang=hang)
-    indent = 2 if word in ("not evaluated", "incomplete") else hang
-    for line in explanation(evaluation):
-        screen.say(one_line(line, 1000), indent=indent)
+    return claimed(comparison) if comparison and is_compared and not said.word else said.sentence
 
 
 # The answers behind a verdict.

@@ -89,8 +89,13 @@ class Headline:
     lines: tuple[str, ...]
     tone: Literal["good", "bad", "doubt", ""]
 
+    @property
+    def title(self) -> str:
+        """The verdict with its mark; nothing without a gate."""
+        return f"{self.mark} {self.word}".strip()
+
     def __str__(self) -> str:
-        return f"{f'{self.mark} {self.word}'.strip()}: {self.sentence}" if self.word else self.sentence
+        return f"{self.title}: {self.sentence}" if self.word else self.sentence
 
 
 def headline(evaluation: Evaluation) -> Headline:
@@ -102,16 +107,6 @@ def headline(evaluation: Evaluation) -> Headline:
     if verdict.word == "no gate":
         return Headline("", "", f"{first[0].upper()}{first[1:]}", tuple(lines), "")
     return Headline(MARKS[verdict.word], verdict.word.upper(), first, tuple(lines), _TONES[verdict.word])
-
-
-def sentence(evaluation: Evaluation) -> str:
-    """Say in one sentence what came of it."""
-    return headline(evaluation).sentence
-
-
-def explanation(evaluation: Evaluation) -> tuple[str, ...]:
-    """Return what stands below the sentence."""
-    return headline(evaluation).lines
 
 
 # The situations of each verdict, in the order in which they become its headline.
