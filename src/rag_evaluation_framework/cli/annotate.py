@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from rag_evaluation_framework.cli.options import DOCUMENTS, GLOB, RUNS_DIR, SEED, flag, option, whole_number
-from rag_evaluation_framework.cli.output import MAP, Mapped, tell_reading
+from rag_evaluation_framework.cli.output import MAP, tell_reading
 from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
@@ -56,20 +56,7 @@ NO_OPEN = flag("--no-open", "Do not open the page in a browser.")
 @PORT
 @NO_OPEN
 @RUNS_DIR
-def command(
-    subject: str,
-    annotator: str | None,
-    blind: bool,
-    draw: int | None,
-    metric: str | None,
-    seed: int,
-    corpus: Path | None,
-    mapped: tuple[Mapped, ...],
-    glob: str | None,
-    port: int,
-    no_open: bool,
-    runs_dir: Path,
-) -> None:
+def command(subject: str, **given: Any) -> None:
     """Annotate a dataset, or the answers of a run, on a page in the browser.
 
     On it you mark the characters of documents that answer a question, score answers, click sentences that
@@ -82,17 +69,18 @@ def command(
     """
     from rag_evaluation_framework.adapters.local_server import LocalServer
 
+    total = given["draw"]
     desk = open_desk(
         subject,
-        annotator=annotator or _user(),
-        is_blind=blind,
-        corpus=corpus,
-        glob=glob,
-        runs_directory=runs_dir,
-        map=dict(mapped),
-        draw=None if draw is None else Drawing(draw, metric, seed),
+        annotator=given["annotator"] or _user(),
+        is_blind=given["blind"],
+        corpus=given["corpus"],
+        glob=given["glob"],
+        runs_directory=given["runs_dir"],
+        map=dict(given["mapped"]),
+        draw=None if total is None else Drawing(total, given["metric"], given["seed"]),
     )
-    show(LocalServer(answers(desk), saving(desk), port=port), is_opened=not no_open)
+    show(LocalServer(answers(desk), saving(desk), port=given["port"]), is_opened=not given["no_open"])
     click.echo(f"annotations are in {' and '.join(map(str, desk.files))}")
 
 

@@ -130,12 +130,7 @@ def command(**given: Any) -> int:
 
     if given["url"] is not None and given["target"] is not None:
         raise UsageError("expected --url or --target, got both")
-    effort = Effort(
-        warmup=given["warmup"],
-        repetitions=given["repetitions"],
-        concurrency=given["concurrency"],
-        timeout=given["timeout"],
-    )
+    effort = Effort(**{name: given[name] for name in ("warmup", "repetitions", "concurrency", "timeout")})
     with Steps("reading documents and questions", silent=given["as_json"]) as steps:
         job, searched, remote = _job(given)
         found = run_benchmark(job, effort, searched=searched, remote=remote, on_step=steps.step)

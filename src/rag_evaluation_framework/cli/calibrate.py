@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isfinite, nan
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import click
 
@@ -84,23 +84,7 @@ _COMMON = (
 @options.RESAMPLES
 @options.SEED
 @options.AS_JSON
-def command(
-    run: str | None,
-    annotations: tuple[Path, ...],
-    label_files: tuple[Path, ...],
-    metrics: tuple[str, ...],
-    label: str | None,
-    pairs: tuple[str, ...],
-    positive_at: float | None,
-    thresholds: tuple[str, ...],
-    rule: Literal["youden", "f1"],
-    drawn: bool,
-    runs_dir: Path,
-    confidence: float,
-    resamples: int,
-    seed: int,
-    as_json: bool,
-) -> None:
+def command(run: str | None, runs_dir: Path, **given: Any) -> None:
     """Compare the metrics of RUN (an id, a folder or a results file; by default the latest) with what people
     say about its answers.
 
@@ -118,22 +102,26 @@ def command(
     from rag_evaluation_framework.statistics.agreement import Resampling
 
     problems = Problems()
-    cuts = dict(problems.each(_threshold, thresholds))
-    named = problems.each(LabelPair.parse, pairs)
+    cuts = dict(problems.each(_threshold, given["thresholds"]))
+    named = problems.each(LabelPair.parse, given["pairs"])
     problems.raise_all()
+    label, tables = given["label"], given["label_files"]
     wanted = [pair.field for pair in named]
     wanted += [LabelField.parse(label or LABEL)] if label or not named else []
-    resampling = Resampling(confidence=confidence, resamples=resamples, seed=seed)
     run = run or str(latest_run(runs_dir).path)
+    annotations = given["annotations"] or (() if tables else annotations_of(run, runs_dir))
+    resampling = Resampling(**{name: given[name] for name in ("confidence", "resamples", "seed")})
+    chosen = {name: given[name] for name in ("positive_at", "rule", "drawn")}
     report = calibrate(
         open_answered_run(run, runs_dir),
-        labels_in(annotations or (() if label_files else annotations_of(run, runs_dir)), label_files, wanted),
-        metrics=metrics,
+        labels_in(annotations, tables, wanted),
+        metrics=given["metrics"],
         label=label,
         pairs=named,
         thresholds=cuts,
-        settings=CalibrationSettings(positive_at=positive_at, rule=rule, resampling=resampling, drawn=drawn),
+        settings=CalibrationSettings(resampling=resampling, **chosen),
     )
+    confidence, as_json = given["confidence"], given["as_json"]
     tell(report.to_dict(), show_calibration, report, confidence=confidence, as_json=as_json)
 
 

@@ -24,8 +24,8 @@ from rag_evaluation_framework.cli.options import (
     scoring_of,
     scoring_options,
 )
-from rag_evaluation_framework.cli.output import new_screen, print_json, show, show_rendered
-from rag_evaluation_framework.errors import UnknownNameError, UsageError
+from rag_evaluation_framework.cli.output import check_metrics, new_screen, print_json, show, show_rendered
+from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.results.comparison import Comparison
@@ -74,24 +74,7 @@ _COMMON = (
 @WORKERS
 @AS_JSON
 @scoring_options
-def command(
-    runs: tuple[str, ...],
-    metrics: tuple[str, ...],
-    slice_by: str | None,
-    everything: bool,
-    details: bool,
-    force: bool,
-    fail_on: str | None,
-    as_markdown: bool,
-    experiment: Path | None,
-    runs_dir: Path,
-    seed: int,
-    workers: int | None,
-    engine: Any,
-    address: str | None,
-    as_json: bool,
-    **given: Any,
-) -> int:
+def command(runs: tuple[str, ...], runs_dir: Path, **given: Any) -> int:
     """Compare runs with BASE, answer by answer: what got worse, what got better, what they have in common.
 
     A run is its id or the end of it, the path of its folder or of a results file, a saved baseline or a
@@ -107,31 +90,27 @@ def command(
     from rag_evaluation_framework.records.runs import Options
     from rag_evaluation_framework.results.changes import compare_evaluations
 
-    options = Options(workers=workers, engine=engine, address=address)
+    options = Options(**{name: given[name] for name in ("workers", "engine", "address")})
     options.reach()
-    if experiment is not None:
+    if given["experiment"] is not None:
         if runs:
-            raise UsageError(f"--ab: expected the runs in {experiment}, got {' '.join(runs)}")
-        return _experiment(experiment, runs_dir, as_json=as_json)
-    systems = _systems(runs, runs_dir)
+            raise UsageError(f"--ab: expected the runs in {given['experiment']}, got {' '.join(runs)}")
+        return _experiment(given["experiment"], runs_dir, as_json=given["as_json"])
+    systems, asked = _systems(runs, runs_dir), {name: given[name] for name in ("metrics", "seed")}
     if given["judge_models"] and any(map(is_given, _ASKS_A_JUDGE)):
-        comparison = _judged(systems, metrics, scoring_of(given), seed=seed, silent=as_json)
+        comparison = _judged(systems, scoring_of(given), silent=given["as_json"], **asked)
     else:
         _refuse_options_of_a_judge()
-        _check_metrics(metrics, systems)
-        comparison = compare_evaluations(
-            systems, metrics=metrics, force=force, seed=seed, workers=lambda: options.crew
-        )
-    _print(
-        comparison,
-        as_json=as_json,
-        as_markdown=as_markdown,
-        details=details,
-        everything=everything,
-        slice_by=slice_by,
-        runs=runs_dir,
-    )
-    return 1 if fail_on == comparison.verdict else 0
+        check_metrics(given["metrics"], [run for each in systems.values() for run in each.runs])
+        comparison = compare_evaluations(systems, force=given["force"], workers=lambda: options.crew, **asked)
+    if given["as_json"]:
+        print_json(comparison.to_dict())
+    elif given["as_markdown"]:
+        click.echo(comparison.render("markdown"), nl=False)
+    else:
+        shown = {name: given[name] for name in ("details", "everything", "slice_by")}
+        show_rendered(comparison, runs=runs_dir, **shown)
+    return 1 if given["fail_on"] == comparison.verdict else 0
 
 
 def _refuse_options_of_a_judge() -> None:
@@ -142,9 +121,9 @@ def _refuse_options_of_a_judge() -> None:
 
 def _judged(
     systems: dict[str, Evaluation],
-    metrics: tuple[str, ...],
     scoring: dict[str, Any],
     *,
+    metrics: tuple[str, ...],
     seed: int,
     silent: bool,
 ) -> Comparison:
@@ -176,24 +155,6 @@ def _experiment(path: Path, runs: Path, *, as_json: bool) -> int:
         screen.say(f"kept in {kept}")
     show(screen)
     return 0
-
-
-def _print(
-    comparison: Comparison,
-    *,
-    as_json: bool,
-    as_markdown: bool,
-    details: bool,
-    everything: bool,
-    slice_by: str | None,
-    runs: Path,
-) -> None:
-    if as_json:
-        print_json(comparison.to_dict())
-    elif as_markdown:
-        click.echo(comparison.render("markdown"), nl=False)
-    else:
-        show_rendered(comparison, details=details, everything=everything, slice_by=slice_by, runs=runs)
 
 
 def _systems(names: tuple[str, ...], runs: Path) -> dict[str, Evaluation]:
@@ -228,12 +189,3 @@ def _named(evaluations: list[Evaluation]) -> dict[str, Evaluation]:
             unique, number = f"{name} ({number})", number + 1
         named[unique] = each
     return named
-
-
-def _check_metrics(metrics: tuple[str, ...], systems: dict[str, Evaluation]) -> None:
-    known = list(
-        dict.fromkeys(name for each in systems.values() for run in each.runs for name in run.metrics)
-    )
-    for metric in metrics:
-        if metric not in known:
-            raise UnknownNameError("metric", metric, known)

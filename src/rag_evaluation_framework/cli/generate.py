@@ -349,26 +349,13 @@ def _capped(given: dict[str, Any], run: RunFolder | None) -> Spending | None:
     return spending
 
 
-def opened_model(
-    given: dict[str, Any],
-    *,
-    price_input: float | None = None,
-    price_output: float | None = None,
-    spending: Spending | None = None,
-) -> OpenAIChatModel:
+def opened_model(given: dict[str, Any], **paid: Any) -> OpenAIChatModel:
     """Return the model to be asked; it is closed with the command."""
     from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 
     try:
-        model = OpenAIChatModel(
-            given["model"],
-            base_url=given["base_url"],
-            key_env=given["key_env"],
-            concurrency=given["concurrency"],
-            price_input=price_input,
-            price_output=price_output,
-            spending=spending,
-        )
+        asked = {name: given[name] for name in ("base_url", "key_env", "concurrency")}
+        model = OpenAIChatModel(given["model"], **asked, **paid)
     except MissingKeyError as error:
         raise MissingKeyError(error.model, error.variable, error.option and "--key-env") from None
     click.get_current_context().call_on_close(model.close)

@@ -274,13 +274,7 @@ Examples:
 @MAP
 @options.AS_JSON
 def sample_command(
-    path: Path,
-    size: int,
-    seed: int,
-    full: bool,
-    format_: str | None,
-    mapped: tuple[Mapped, ...],
-    as_json: bool,
+    path: Path, size: int, seed: int, format_: str | None, mapped: tuple[Mapped, ...], **shown: bool
 ) -> None:
     """Show records of a dataset of any format, drawn at random, so that somebody can check whether question,
     reference and contexts belong together.
@@ -291,4 +285,4 @@ def sample_command(
     tell_reading(path, format_, mapped)
     found = drawn(path, size, seed=seed, format=format_, map=dict(mapped))
     document = {"file": str(path), "seed": seed, "total": found.total, "samples": drawn_rows(found)}
-    tell(document, show_drawn, found, path, seed=seed, full=full, as_json=as_json)
+    tell(document, show_drawn, found, path, seed=seed, **shown)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rag_evaluation_framework.cli.options import new_screen, option, repeated, show
-from rag_evaluation_framework.errors import Issue, UsageError, counted
+from rag_evaluation_framework.errors import Issue, UnknownNameError, UsageError, counted
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.results.comparison import Comparison
@@ -19,6 +19,7 @@ __all__ = [
     "MAP",
     "Mapped",
     "check_free",
+    "check_metrics",
     "new_screen",
     "print_json",
     "print_warnings",
@@ -130,6 +131,14 @@ def print_warnings(warnings: Sequence[Issue]) -> None:
     if len(warnings) > _SHOWN:
         more = counted(len(warnings) - _SHOWN, "more warning")
         click.echo(f"rag-eval: {more}: rag-eval validate shows them all", err=True)
+
+
+def check_metrics(metrics: Iterable[str], runs: Iterable[Evaluation]) -> None:
+    """Refuse a metric that none of the runs has."""
+    known = list(dict.fromkeys(name for run in runs for name in run.metrics))
+    for metric in metrics:
+        if metric not in known:
+            raise UnknownNameError("metric", metric, known)
 
 
 def check_free(output: Path, *, force: bool) -> None:

@@ -19,7 +19,7 @@ from rag_evaluation_framework.cli.options import (
     show,
     whole_number,
 )
-from rag_evaluation_framework.cli.output import print_json
+from rag_evaluation_framework.cli.output import check_metrics, print_json
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def command(
         options = "--failed, --not-judged, --flagged, --missed, --worst and --sample"
         raise UsageError(f"expected one of {options}, got several")
     evaluation = _evaluation(run, runs_dir)
-    _check_metric(metric, evaluation)
+    check_metrics(() if metric is None else (metric,), evaluation.runs)
     of_slice = _slice(slice_by)
     words, holds = _NOT_JUDGED if not_judged else _FLAGGED if flagged else _FAILED
     is_of_a_kind = failed or not_judged or flagged
@@ -228,12 +228,6 @@ def _traits(row: Row) -> Iterator[tuple[str, str]]:
     for kind in ("category", "difficulty", "query_type"):
         yield kind, str(getattr(row.sample, kind))
     yield from (("document", name) for name in (*needed_names(row), *retrieved_names(row)))
-
-
-def _check_metric(metric: str | None, evaluation: Evaluation) -> None:
-    known = list(dict.fromkeys(name for part in evaluation.runs for name in part.metrics))
-    if metric is not None and metric not in known:
-        raise UnknownNameError("metric", metric, known)
 
 
 def _show(evaluation: Evaluation, title: str, rows: list[tuple[str, Row]], *, everything: bool) -> None:
