@@ -198,22 +198,22 @@ def _prices(given: Given) -> Prices | None:
 def print_plan(suite: Suite, *, target: str | None, prices: Prices | None, as_json: bool) -> None:
     """Print what a run would do, and what it would cost; without a target nobody but a judge is asked."""
     from rag_evaluation_framework.evaluation.judge_forecast import judge_forecasts, summed
+    from rag_evaluation_framework.reports.plan_screen import Outlook, show_plan
 
     forecasts = judge_forecasts(suite.plan, suite.target, seed=suite.choice.seed)
-    told: dict[str, Any] = {
-        "target": target,
-        "prices": prices,
-        "forecasts": forecasts,
-        "judging": summed(forecasts.values()),
-        "ask_again": 0 if suite.baseline is None else suite.gate.ask_again,
-    }
+    outlook = Outlook(
+        plan=suite.plan,
+        target=target,
+        prices=prices,
+        forecasts=forecasts,
+        judging=summed(forecasts.values()),
+        ask_again=0 if suite.baseline is None else suite.gate.ask_again,
+    )
     if as_json:
-        print_json(suite.secrets.mask_value(plan_document(suite.plan, **told)))
+        print_json(suite.secrets.mask_value(plan_document(outlook)))
     else:
         screen = new_screen(suite.secrets.mask)
-        from rag_evaluation_framework.reports.plan_screen import show_plan
-
-        show_plan(screen, suite.plan, **told)
+        show_plan(screen, outlook)
         show(screen)
 
 

@@ -221,16 +221,8 @@ def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
     if not given["metrics"]:
         raise click.MissingParameter(param_hint="'-m' / '--metric'", param_type="option")
     folder = latest_run(given["runs_dir"]) if run is None else RunFolder.open(run, given["runs_dir"])
-    with (
-        opened_methods(
-            given["judge"],
-            given["embedder"],
-            given["documents"],
-            support=given["support"],
-            spending=given["spending"],
-        ) as methods,
-        progress_told(methods, silent=given["as_json"]) as progress,
-    ):
+    scoring = {name: given[name] for name in ("judge", "embedder", "documents", "support", "spending")}
+    with opened_methods(**scoring) as methods, progress_told(methods, silent=given["as_json"]) as progress:
         evaluation = scored_again(
             folder,
             given["metrics"],

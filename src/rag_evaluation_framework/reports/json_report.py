@@ -10,20 +10,17 @@ that was begun; so it has for several systems, whose names are ``systems``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluation_framework.evaluation.preflight import Plan
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.reports.verdict_lines import verdict_of
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import EvaluatedTurn, Evaluation, Row, unscored
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.evaluation.judge_forecast import JudgeForecast
+    from rag_evaluation_framework.reports.plan_screen import Outlook
 
 
 def render(thing: Evaluation | Comparison) -> str:
@@ -82,24 +79,14 @@ def scored_document(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def plan_document(
-    plan: Plan,
-    *,
-    target: str | None,
-    prices: Prices | None,
-    forecasts: Mapping[str, JudgeForecast],
-    judging: JudgeForecast | None,
-    ask_again: int = 0,
-) -> dict[str, Any]:
-    """Return what a run would do, and what it would cost, as plain values; ``judging`` is all forecasts.
-
-    Without a ``target`` nobody is asked: the answers are there.
-    """
-    is_asked = target is not None
+def plan_document(outlook: Outlook) -> dict[str, Any]:
+    """Return what a run would do, and what it would cost, as plain values."""
+    plan, forecasts, judging = outlook.plan, outlook.forecasts, outlook.judging
+    is_asked, prices = outlook.target is not None, outlook.prices
     return {
         "dryRun": True,
-        "agentUrl": target,
-        "askAgain": ask_again,
+        "agentUrl": outlook.target,
+        "askAgain": outlook.ask_again,
         "datasets": [
             {
                 "dataset": dataset.name,

@@ -14,30 +14,36 @@ from rag_evaluation_framework.evaluation.judge_forecast import (
 from rag_evaluation_framework.evaluation.preflight import Plan
 from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.reports.screen import DOUBT, Column, Piece, Screen, Styled, money, right
+from rag_evaluation_framework.startup import dataclass
 
 
-def show_plan(
-    screen: Screen,
-    plan: Plan,
-    *,
-    target: str | None,
-    prices: Prices | None,
-    forecasts: Mapping[str, JudgeForecast],
-    judging: JudgeForecast | None,
-    ask_again: int = 0,
-) -> None:
-    """Say what a run would do, and what it would cost; ``judging`` is all forecasts together.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """A plan and what it depends on: who is asked, for what price, and what a judge will have to do.
 
-    Without a target the answers are there, and nobody but a judge is asked.
+    ``judging`` is all forecasts together. Without a target the answers are there, and nobody but a judge is
+    asked.
     """
+
+    plan: Plan
+    target: str | None
+    prices: Prices | None
+    forecasts: Mapping[str, JudgeForecast]
+    judging: JudgeForecast | None
+    ask_again: int = 0
+
+
+def show_plan(screen: Screen, outlook: Outlook) -> None:
+    """Say what a run would do, and what it would cost."""
+    plan, target, judging = outlook.plan, outlook.target, outlook.judging
     questions = counted(plan.samples, "question" if target is not None else "answer")
     wish = f"this would score {questions}" if target is None else f"this would ask {target} {questions}"
     screen.say(f"nothing was asked; {wish}", hang=2)
     screen.gap()
-    _show_datasets(screen, plan, forecasts, is_asked=target is not None)
+    _show_datasets(screen, plan, outlook.forecasts, is_asked=target is not None)
     screen.gap()
     if target is not None:
-        again = f"; up to {ask_again} more per question that got worse" if ask_again else ""
+        again = f"; up to {outlook.ask_again} more per question that got worse" if outlook.ask_again else ""
         screen.say(f"calls: {plan.calls:,}, and more where one has to be repeated{again}")
     for line in () if judging is None else (_calls(plan, judging), *_judge_cost(judging)):
         screen.say(line, hang=2)
@@ -50,7 +56,7 @@ def show_plan(
             "questions and expected answers; what the agent adds is not known)",
             hang=2,
         )
-        cost = None if prices is None else prices.cost(usage)
+        cost = None if outlook.prices is None else outlook.prices.cost(usage)
         known = "not known (--price-input, --price-output)" if cost is None else f"at least {money(cost)}"
         screen.say(f"cost: {known}")
     for warning in plan.warnings:

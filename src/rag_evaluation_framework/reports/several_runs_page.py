@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from rag_evaluation_framework.errors import counted
@@ -13,6 +14,7 @@ from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.reports import compared_answers
 from rag_evaluation_framework.reports.cases import document_of, named_rows, sample_name
 from rag_evaluation_framework.reports.page_texts import PageTexts
+from rag_evaluation_framework.reports.run_page import place as place_between
 from rag_evaluation_framework.reports.run_page import tone_of
 from rag_evaluation_framework.reports.screen import NOTHING, difference, figure, one_line, probability_text
 from rag_evaluation_framework.reports.sweep_screen import (
@@ -153,14 +155,11 @@ def _scale(metrics: Sequence[MetricComparison]) -> float:
 
 def _row(each: MetricComparison, scale: float, short: Mapping[str, str], several: bool) -> dict[str, Any]:
     word, interval, seen = each.finding, each.interval, each.smallest_detectable
-
-    def place(value: float) -> float:
-        return round(max(0.0, min(1.0, (value + scale) / (2 * scale))) * 100, 2)
-
+    at = partial(place_between, low=-scale, high=scale)
     hatch = None
     if seen is not None:
         reach = min(seen, scale)
-        hatch = [place(-reach), round(100 * reach / scale, 2)]
+        hatch = [at(-reach), round(100 * reach / scale, 2)]
     written = difference(each.difference)
     ends = NOTHING if interval is None else difference(each.difference, interval).partition(" ")[2]
     note = f"{each.n_unpaired:,} scored in one run alone, left out" if each.n_unpaired else ""
@@ -172,9 +171,9 @@ def _row(each: MetricComparison, scale: float, short: Mapping[str, str], several
         "now": figure(each.contender_mean),
         "difference": written,
         "interval": ends,
-        "at": place(each.difference),
-        "low": None if interval is None else place(interval.low),
-        "high": None if interval is None else place(interval.high),
+        "at": at(each.difference),
+        "low": None if interval is None else at(interval.low),
+        "high": None if interval is None else at(interval.high),
         "hatch": hatch,
         "tone": "bad" if word == "worse" else "",
         "open": word not in ("worse", "better"),

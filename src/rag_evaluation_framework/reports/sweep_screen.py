@@ -77,8 +77,7 @@ def sweep_screen(
         screen.gap()
         if len(advice.taken) > 1:
             screen.say(f"{_results(next(iter(group.values())))} a question")
-        take = next(name for name in group if name in advice.taken)
-        _combinations(screen, sweep, group, take, names=advice.names, read=advice.read, details=details)
+        _combinations(screen, sweep, group, advice, details=details)
     screen.gap()
     for line in (*_legend(sweep), *_sweep_notes(sweep, details=details)):
         screen.say(line, hang=2)
@@ -295,15 +294,10 @@ def _characters_read(cell: Evaluation) -> float | None:
 
 
 def _combinations(
-    screen: Screen,
-    sweep: Evaluation,
-    group: Mapping[str, Evaluation],
-    take: str,
-    *,
-    names: Mapping[str, tuple[str, ...]],
-    read: Mapping[str, float | None],
-    details: bool,
+    screen: Screen, sweep: Evaluation, group: Mapping[str, Evaluation], advice: SweepAdvice, *, details: bool
 ) -> None:
+    names, read = advice.names, advice.read
+    take = next(name for name in group if name in advice.taken)
     compared, best = _compared(sweep), next(iter(group))
     useful = next((name for name in _USEFUL if name in group[best].metrics), None)
     rows: list[list[Cell]] = []

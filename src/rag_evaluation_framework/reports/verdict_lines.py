@@ -12,7 +12,7 @@ from functools import partial
 from math import ceil, floor
 from pathlib import Path
 from shlex import join, quote
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.agent_shapes import DEFAULT_PATH
@@ -52,11 +52,6 @@ MARKS = {
     "not evaluated": "!",
     "incomplete": "…",
 }
-_TONES: Mapping[str, Literal["good", "bad", "doubt"]] = {
-    **dict.fromkeys(MARKS, "doubt"),
-    "passed": "good",
-    "failed": "bad",
-}
 
 _NAMED = 20
 _FULL = "the disk is full"
@@ -87,7 +82,6 @@ class Headline:
     word: str
     sentence: str
     lines: tuple[str, ...]
-    tone: Literal["good", "bad", "doubt", ""]
 
     @property
     def title(self) -> str:
@@ -105,8 +99,8 @@ def headline(evaluation: Evaluation) -> Headline:
     first, *others = said or [f"{reason}." for reason in verdict.reasons]
     lines = dict.fromkeys([*others, *_more_lines(evaluation, verdict)])
     if verdict.word == "no gate":
-        return Headline("", "", f"{first[0].upper()}{first[1:]}", tuple(lines), "")
-    return Headline(MARKS[verdict.word], verdict.word.upper(), first, tuple(lines), _TONES[verdict.word])
+        return Headline("", "", f"{first[0].upper()}{first[1:]}", tuple(lines))
+    return Headline(MARKS[verdict.word], verdict.word.upper(), first, tuple(lines))
 
 
 # The situations of each verdict, in the order in which they become its headline.
