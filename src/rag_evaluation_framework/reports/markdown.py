@@ -29,9 +29,10 @@ from rag_evaluation_framework.reports.sweep_screen import index_recalls
 from rag_evaluation_framework.reports.terminal import (
     check_of,
     named_run_notes,
-    needs_cells,
+    needs_words,
     not_scored_lines,
     shown_figures,
+    value_text,
 )
 from rag_evaluation_framework.reports.verdict_lines import headline, verdict_of, worse_answers
 from rag_evaluation_framework.results.comparison import Comparison
@@ -160,8 +161,8 @@ def _figure_rows(evaluation: Evaluation) -> tuple[list[str], list[list[str]], st
     for name, part in evaluation.named_runs.items():
         for each in shown_figures(part):
             check = check_of(evaluation, part, each.metric)
-            needs, status = (getattr(cell, "text", cell) for cell in needs_cells(check))
-            value = measure(each.metric, each.value, each.interval, bound=check.bound if check else None)
+            needs, status = needs_words(check)
+            value = value_text(each, check)
             interval = interval_text(each.interval, each.value)
             told = f"{needs}, {status}" if needs else ""
             rows.append([*([escaped(name)] if several else []), escaped(each.metric), value, interval])
@@ -179,9 +180,7 @@ def _moved_rows(evaluation: Evaluation, moved: Regressions) -> tuple[list[str], 
     rows, said = [], []
     for each in moved.metrics:
         part = runs.get(each.dataset, evaluation)
-        needs, status = (
-            getattr(cell, "text", cell) for cell in needs_cells(check_of(evaluation, part, each.metric))
-        )
+        needs, status = needs_words(check_of(evaluation, part, each.metric))
         made = part.metrics.get(each.metric)
         rows.append(
             [

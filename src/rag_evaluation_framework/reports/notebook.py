@@ -31,7 +31,6 @@ from rag_evaluation_framework.reports.screen import (
     STYLES,
     Column,
     Screen,
-    Styled,
     by,
     difference,
     figure,
@@ -42,7 +41,13 @@ from rag_evaluation_framework.reports.screen import (
     right,
 )
 from rag_evaluation_framework.reports.sweep_screen import sweep_advice
-from rag_evaluation_framework.reports.terminal import check_of, claim_of, needs_cells, shown_figures
+from rag_evaluation_framework.reports.terminal import (
+    check_of,
+    claim_of,
+    needs_words,
+    shown_figures,
+    value_text,
+)
 from rag_evaluation_framework.reports.verdict_lines import (
     MARKS,
     WorseAnswer,
@@ -149,8 +154,8 @@ def _evaluation_text(evaluation: Evaluation) -> str:
     rows = []
     for name, part, each in found[:_LINES]:
         check = check_of(evaluation, part, each.metric)
-        value = measure(each.metric, each.value, each.interval, bound=check.bound if check else None)
-        rows.append([name, value, interval_text(each.interval, each.value), needs_cells(check)[1]])
+        interval = interval_text(each.interval, each.value)
+        rows.append([name, value_text(each, check), interval, needs_words(check)[1]])
     _add_rows(screen, [Column(flexible=True), right(""), "", ""], rows, more=len(found) - len(rows))
     screen.say(".failed() .worst(3) .to_pandas() .report(path) print(…)")
     return str(screen)
@@ -182,7 +187,7 @@ def _comparison_text(comparison: Comparison) -> str:
 
 
 def _add_rows(
-    screen: Screen, columns: Sequence[Column | str], rows: Sequence[Sequence[str | Styled]], *, more: int
+    screen: Screen, columns: Sequence[Column | str], rows: Sequence[Sequence[str]], *, more: int
 ) -> None:
     """Add the rows of a table without its header."""
     if not rows:
@@ -295,9 +300,8 @@ def _figure_cells(evaluation: Evaluation, name: str, part: Evaluation, each: Fig
     check = check_of(evaluation, part, each.metric)
     bound = None if check is None else check.bound
     value, interval = each.value, each.interval
-    written, ends = measure(each.metric, value, interval, bound=bound), interval_text(interval, value)
-    needs, status = needs_cells(check)
-    status = status.text if isinstance(status, Styled) else status
+    written, ends = value_text(each, check), interval_text(interval, value)
+    needs, status = needs_words(check)
     yield _cell(short_text(name))
     yield _cell(written, "number")
     bar: str | Html = ""

@@ -23,6 +23,7 @@ from rag_evaluation_framework.reports.sweep_screen import (
     index_recalls,
     sweep_advice,
 )
+from rag_evaluation_framework.reports.system_tables import interval_methods
 from rag_evaluation_framework.results.changes import SideBySide, by_run, compare_evaluations
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
@@ -417,13 +418,7 @@ def _about(sweep: Evaluation) -> Iterator[tuple[str, str]]:
     if sweep.comparison is not None and sweep.comparison.metrics:
         tests = "; ".join(dict.fromkeys(each.test for each in sweep.comparison.metrics))
         yield "Tests", f"{tests}; each combination against the best of its k, corrected by Holm’s method"
-    made = dict.fromkeys(
-        each.interval.method
-        for part in sweep.parts.values()
-        for each in part.metrics.values()
-        if each.interval
-    )
-    yield "Intervals", f"{'; '.join(made)}; seed {head.seed}"
+    yield "Intervals", f"{'; '.join(interval_methods(sweep))}; seed {head.seed}"
     for recall, sentence in index_recalls(sweep):
         if recall == 1:
             yield "Index", sentence

@@ -240,15 +240,15 @@ def _ranking_details(screen: Screen, ranking: Evaluation) -> None:
             for metric, each in part.metrics.items()
         )
         _comparison_details(screen, ranking.comparison)
-    methods = dict.fromkeys(
-        each.interval.method
-        for part in ranking.parts.values()
-        for each in part.metrics.values()
-        if each.interval
-    )
     screen.say(f"rules: {_RULES[configuration['rules']['ties']]}", indent=2, hang=4)
-    if methods:
+    if methods := interval_methods(ranking):
         screen.say("intervals: " + "; ".join(methods), indent=2, hang=4)
+
+
+def interval_methods(systems: Evaluation) -> list[str]:
+    """Return by which methods the intervals of systems are made."""
+    figures = (each for part in systems.parts.values() for each in part.metrics.values())
+    return list(dict.fromkeys(each.interval.method for each in figures if each.interval))
 
 
 def _totals(screen: Screen, ranking: Evaluation) -> None:

@@ -251,13 +251,23 @@ def check_of(evaluation: Evaluation, part: Evaluation, metric: str) -> Check | N
     return None
 
 
-def needs_cells(check: Check | None) -> tuple[Piece, Piece]:
+def needs_words(check: Check | None) -> tuple[str, str]:
     """Return what a metric needs, and whether that is met."""
     if check is None or check.bound is None:
         return "", ""
     held = "" if check.held == "mean" else f" ({check.held.replace('bound', 'end')})"
     excuse = "" if check.excuse is None else f" ({check.excuse})"
-    return f"{check.operator} {check.bound:g}", Styled(f"{check.status}{held}{excuse}", STYLES[check.status])
+    return f"{check.operator} {check.bound:g}", f"{check.status}{held}{excuse}"
+
+
+def _needs_cells(check: Check | None) -> tuple[str, Piece]:
+    needs, status = needs_words(check)
+    return needs, Styled(status, STYLES[check.status]) if check and status else ""
+
+
+def value_text(each: Figure, check: Check | None) -> str:
+    """Write the value of a figure, as exactly as it takes to show whether it meets what it needs."""
+    return measure(each.metric, each.value, each.interval, bound=check.bound if check else None)
 
 
 def _figures_table(screen: Screen, evaluation: Evaluation) -> None:
@@ -268,8 +278,7 @@ def _figures_table(screen: Screen, evaluation: Evaluation) -> None:
     for name, part, figures in shown:
         for place, each in enumerate(figures):
             check = check_of(evaluation, part, each.metric)
-            needs, status = needs_cells(check)
-            bound = check.bound if check else None
+            needs, status = _needs_cells(check)
             known = known_metric(each.metric)
             is_share = known is not None and known.is_share and each.value is not None
             drawn = screen.bar(each.value or 0.0, size=_BAR_CELLS) if is_share else ""
@@ -277,7 +286,7 @@ def _figures_table(screen: Screen, evaluation: Evaluation) -> None:
                 [
                     (Column("dataset", flexible=True, optional=True), name if several and not place else ""),
                     (Column("metric", flexible=True), each.metric),
-                    (right("value"), measure(each.metric, each.value, each.interval, bound=bound)),
+                    (right("value"), value_text(each, check)),
                     (Column("", leaves=BAR, joins=WIDEST), drawn),
                     (interval_header(found[-1] if found else 0.95), interval_text(each.interval, each.value)),
                     (Column("needs", optional=True), needs),
@@ -297,7 +306,7 @@ def _moved_table(screen: Screen, evaluation: Evaluation, moved: Regressions) -> 
     for each in moved.metrics:
         part = runs.get(each.dataset, evaluation)
         made = part.metrics.get(each.metric)
-        needs, status = needs_cells(check_of(evaluation, part, each.metric))
+        needs, status = _needs_cells(check_of(evaluation, part, each.metric))
         rows.append(
             [
                 (Column("dataset", flexible=True, optional=True), each.dataset if several else ""),
@@ -323,7 +332,7 @@ def _golden_table(screen: Screen, evaluation: Evaluation) -> None:
         found, supported = part.metrics.get("span_recall"), part.metrics.get("faithfulness")
         check = None if main is None else check_of(evaluation, part, main.metric)
         bound = None if check is None else check.bound
-        needs, status = needs_cells(check)
+        needs, status = _needs_cells(check)
         value = NOTHING if main is None else figure(main.value, main.interval, bound=bound)
         rows.append(
             [
@@ -346,7 +355,7 @@ def _golden_table(screen: Screen, evaluation: Evaluation) -> None:
     for check in verdict_of(evaluation).checks:
         mains = {next(iter(part.metrics), "") for part in evaluation.runs}
         if check.metric not in mains and check.bound is not None:
-            needs, status = needs_cells(check)
+            needs, status = _needs_cells(check)
             value = measure(check.metric, check.value, bound=check.bound)
             of = "" if check.dataset is None else f"{check.dataset}: "
             screen.say(f"{of}{check.metric} {value}, needs {needs}: ", status, indent=2, hang=4)
