@@ -98,7 +98,7 @@ def command(
     elif evaluation.kind == "systems":
         title, rows = _missed_by_all(evaluation)
     elif missed:
-        title, rows = "{0} lacked an expected passage", _missed(evaluation)
+        title, rows = "{0} lacked an expected passage", _chosen(evaluation, _is_missed)
     elif is_of_a_kind:
         title, rows = f"{{1}} {words}", _of_a_kind(evaluation, holds, metric)
     else:
@@ -141,18 +141,16 @@ def _counted(number: int, evaluation: Evaluation, *verbs: str) -> str:
     return part_of(number, asked, "question" if evaluation.kind == "systems" else "answer", *verbs)
 
 
-def _missed(evaluation: Evaluation) -> list[tuple[str, Row]]:
-    """Return the rows for which an expected passage was not retrieved."""
+def _chosen(evaluation: Evaluation, holds: Callable[[Row], object]) -> list[tuple[str, Row]]:
+    """Return the rows of which this holds."""
     from rag_evaluation_framework.reports.cases import rows_of_runs
 
-    return [each for each in rows_of_runs(evaluation) if _is_missed(each[1])]
+    return [each for each in rows_of_runs(evaluation) if holds(each[1])]
 
 
 def _of_a_kind(evaluation: Evaluation, holds: _Holds, metric: str | None = None) -> list[tuple[str, Row]]:
     """Return the rows with an answer of which this holds; by a ``metric``, the lowest scores first."""
-    from rag_evaluation_framework.reports.cases import rows_of_runs
-
-    rows = [each for each in rows_of_runs(evaluation) if _count(each[1], holds)]
+    rows = _chosen(evaluation, lambda row: _count(row, holds))
     if metric is None:
         return rows
     found = {row.id: place for place, row in enumerate(evaluation.worst(evaluation.counts.total, metric))}
@@ -169,11 +167,9 @@ def _is_missed(row: Row) -> bool:
 
 
 def _worst(evaluation: Evaluation, number: int, metric: str | None) -> tuple[str, list[tuple[str, Row]]]:
-    from rag_evaluation_framework.reports.cases import rows_of_runs
-
     by = metric or next((name for part in evaluation.runs for name in part.metrics), "")
     ids = [row.id for row in evaluation.worst(number, metric)]
-    known = {row.id: (part, row) for part, row in rows_of_runs(evaluation) if row.id in ids}
+    known = {row.id: (part, row) for part, row in _chosen(evaluation, lambda row: row.id in ids)}
     return f"the lowest {by}", [known[each] for each in ids if each in known]
 
 

@@ -8,8 +8,14 @@ from pathlib import Path
 from rag_evaluation_framework.judging.verdict import GRADES
 from rag_evaluation_framework.reports.cases import counts_sentences, expected_and_got, failed_answers, kind_of
 from rag_evaluation_framework.reports.screen import one_line
-from rag_evaluation_framework.reports.verdict_lines import headline, verdict_of, worse_answers
+from rag_evaluation_framework.reports.verdict_lines import (
+    headline,
+    listed_regressions,
+    verdict_of,
+    worse_answers,
+)
 from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.verdicts import Regressions
 
 # GitHub shows ten annotations of a kind for each step: the verdict, the answers, and how many more there are.
 _LISTED = 8
@@ -17,8 +23,7 @@ _LISTED = 8
 
 def render(evaluation: Evaluation, *, manifest: Path | str = "agent.yaml") -> str:
     """Render GitHub annotations, one per line; they are errors if the exit code is not 0."""
-    verdict, file, moved = verdict_of(evaluation), str(manifest), evaluation.regressions
-    said = headline(evaluation)
+    verdict, file, said = verdict_of(evaluation), str(manifest), headline(evaluation)
     lines = [annotation("warning", warning, file=file) for warning in evaluation.warnings]
     level = "error" if verdict.exit_code else "warning" if verdict.word == "undecided" else "notice"
     if verdict.exit_code:
@@ -36,17 +41,15 @@ def render(evaluation: Evaluation, *, manifest: Path | str = "agent.yaml") -> st
         lines.append(annotation("warning", told, file=file, title="rag-eval undecided"))
     lines += [annotation("notice", each, file=file, title="answers") for each in counts_sentences(evaluation)]
     if verdict.stopped is None:
-        is_moved = moved is not None and bool(moved.worse) and verdict.word != "passed"
-        lines += _worse(evaluation, level) if is_moved else _listed(evaluation, level)
+        moved = listed_regressions(evaluation)
+        lines += _listed(evaluation, level) if moved is None else _worse(evaluation, moved, level)
     return "\n".join(lines)
 
 
-def _worse(evaluation: Evaluation, level: str) -> Iterator[str]:
-    moved = evaluation.regressions
+def _worse(evaluation: Evaluation, moved: Regressions, level: str) -> Iterator[str]:
     for each in worse_answers(evaluation, _LISTED):
         yield annotation(level, f"now: {each.now}", file=each.file or "", line=each.line, title="got worse")
-    more = 0 if moved is None else len(moved.worse) - _LISTED
-    if more > 0:
+    if (more := len(moved.worse) - _LISTED) > 0:
         yield annotation(level, f"{more:,} more got worse", file="", title="got worse")
 
 

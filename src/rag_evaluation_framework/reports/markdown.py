@@ -34,7 +34,12 @@ from rag_evaluation_framework.reports.terminal import (
     shown_figures,
     value_text,
 )
-from rag_evaluation_framework.reports.verdict_lines import headline, verdict_of, worse_answers
+from rag_evaluation_framework.reports.verdict_lines import (
+    headline,
+    listed_regressions,
+    verdict_of,
+    worse_answers,
+)
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.verdicts import Regressions
@@ -105,8 +110,8 @@ def _within(text: str) -> str:
 
 def _answers(evaluation: Evaluation) -> Iterator[str]:
     """Yield the answers that got worse, else those that are wrong or partly correct."""
-    moved, word = evaluation.regressions, verdict_of(evaluation).word
-    if moved is not None and moved.worse and word != "passed":
+    moved = listed_regressions(evaluation)
+    if moved is not None:
         worse = worse_answers(evaluation, _LISTED)
         rows = [
             [

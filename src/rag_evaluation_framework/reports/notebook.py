@@ -53,6 +53,7 @@ from rag_evaluation_framework.reports.verdict_lines import (
     WorseAnswer,
     card_notes,
     headline,
+    listed_regressions,
     verdict_of,
     worse_answers,
 )
@@ -331,10 +332,10 @@ def _counted_by(number: int | str, method: str | None) -> str:
 
 def _cases(evaluation: Evaluation) -> Iterator[Html]:
     """Yield the answers that got worse, else those that are wrong or partly correct."""
-    moved, word = evaluation.regressions, verdict_of(evaluation).word
     if evaluation.kind == "systems":
         return
-    if moved is not None and moved.worse and word != "passed":
+    moved = listed_regressions(evaluation)
+    if moved is not None:
         worse = worse_answers(evaluation, _CASES)
         yield from (_opening(each.name, each.question, "got worse", _moved_case(each)) for each in worse)
         more = len(moved.worse) - len(worse)

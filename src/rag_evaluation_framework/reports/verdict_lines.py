@@ -526,6 +526,13 @@ def _is_kept(evaluation: Evaluation) -> bool:
     return evaluation.kept is None and folder is not None
 
 
+def listed_regressions(evaluation: Evaluation) -> Regressions | None:
+    """Return what became of the answers where a report lists those that got worse, not those that failed."""
+    moved = evaluation.regressions
+    is_listed = moved is not None and moved.worse and verdict_of(evaluation).word != "passed"
+    return moved if is_listed else None
+
+
 @dataclass(frozen=True, slots=True)
 class WorseAnswer:
     """An answer that got worse: its name, what was asked, and both answers as far as they are known."""
