@@ -14,8 +14,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from rag_evaluation_framework.cli.main import Steps
-from rag_evaluation_framework.cli.options import AS_JSON, EXISTING_FILE, FILE, flag, option, whole_number
-from rag_evaluation_framework.cli.output import new_screen, print_json, show
+from rag_evaluation_framework.cli.options import (
+    AS_JSON,
+    EXISTING_FILE,
+    FILE,
+    flag,
+    new_screen,
+    option,
+    show,
+    whole_number,
+)
+from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import counted
 
 if TYPE_CHECKING:

@@ -20,11 +20,13 @@ from rag_evaluation_framework.cli.options import (
     WORKERS,
     flag,
     metrics_option,
+    new_screen,
     option,
     scoring_of,
     scoring_options,
+    show,
 )
-from rag_evaluation_framework.cli.output import check_metrics, new_screen, print_json, show, show_rendered
+from rag_evaluation_framework.cli.output import check_metrics, print_json, show_rendered
 from rag_evaluation_framework.errors import UsageError
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from rag_evaluation_framework.cli.options import SECRET, flag, new_screen, show
 from rag_evaluation_framework.errors import RagEvalError
 from rag_evaluation_framework.files.project_root import in_project, project_root
 
@@ -40,13 +41,9 @@ _EVALUATION: Mapping[str, tuple[str, tuple[str, ...]]] = {
 _PERFORMANCE: Mapping[str, tuple[str, tuple[str, ...]]] = {
     key: (name, ("benchmark",))
     for key, name in {
-        "dataset": "dataset",
+        **{name: name for name in ("dataset", "repetitions", "concurrency", "percentiles", "output")},
         "warmup_queries": "warmup",
-        "repetitions": "repetitions",
-        "concurrency": "concurrency",
-        "percentiles": "percentiles",
         "timeout_seconds": "timeout",
-        "output": "output",
     }.items()
 }
 CONFIGURED = frozenset(
@@ -193,15 +190,8 @@ def with_configuration(name: str, command: click.Command) -> click.Command:
         return None if called is None else called(*arguments, **given)
 
     command.callback = checked
-    command.params.append(
-        click.Option(
-            ["--show-config"],
-            is_flag=True,
-            expose_value=False,
-            callback=_remember,
-            help="Show the value of every setting and where it comes from, and do nothing else.",
-        )
-    )
+    told = "Show the value of every setting and where it comes from, and do nothing else."
+    flag("--show-config", told, expose_value=False, callback=_remember)(command)
     return command
 
 
@@ -238,7 +228,6 @@ Row = tuple[str, str, str]
 
 
 def _show(context: click.Context) -> None:
-    from rag_evaluation_framework.cli.options import new_screen, show
     from rag_evaluation_framework.cli.output import print_json
     from rag_evaluation_framework.reports.screen import Column
 
@@ -293,8 +282,6 @@ def _written(parameter: click.Parameter) -> str:
 
 
 def _text(value: Any) -> str:
-    from rag_evaluation_framework.cli.options import SECRET
-
     if isinstance(value, tuple | list):
         return ", ".join(map(_text, value))
     if isinstance(value, Mapping):

@@ -58,13 +58,7 @@ Given = Mapping[str, Any]
 """The options of a command by name."""
 
 _DEMANDS = (
-    "max_errors",
-    "min_scored",
-    "min_resolved",
-    "max_drop",
-    "max_regressions",
-    "ask_again",
-    "on_undecided",
+    *("max_errors", "min_scored", "min_resolved", "max_drop", "max_regressions", "ask_again", "on_undecided"),
     "confidence",
 )
 """The options that are fields of the gate; those not given are as the manifest has them."""
@@ -73,15 +67,8 @@ _OF_OPTIONS = (
     *("workers", "engine", "address", "traces"),
 )
 _OF_JOB = (
-    "judge",
-    "embedder",
-    "support",
-    "documents",
-    "spending",
-    "sample_size",
-    "resume",
-    "blame",
-    "baseline",
+    *("judge", "embedder", "support", "documents", "spending"),
+    *("sample_size", "resume", "blame", "baseline"),
 )
 """The options that are fields of a job or of its options, under the same name."""
 

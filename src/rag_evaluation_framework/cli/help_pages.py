@@ -8,24 +8,17 @@ from typing import Any
 import click
 from click.formatting import wrap_text
 
+from rag_evaluation_framework.cli.options import flag
+
 HELP_ALL = "rag_evaluation_framework.help_all"
 """In the ``meta`` of a context: whether every option is to be explained."""
 
 # Which options belong together, by the names of their parameters; others stand under "More".
 _GROUPS: Mapping[str, tuple[str, ...]] = {
     "Gate": (
-        *(
-            "max_drop",
-            "max_regressions",
-            "ask_again",
-            "on_undecided",
-            "repeats",
-            "max_errors",
-            "confidence",
-            "min_scored",
-            "min_resolved",
-        ),
-        *("waive", "thresholds", "baseline", "save_baseline", "force"),
+        *("max_drop", "max_regressions", "ask_again", "on_undecided", "repeats", "max_errors"),
+        *("confidence", "min_scored", "min_resolved", "waive", "thresholds", "baseline"),
+        *("save_baseline", "force"),
     ),
     "Requests": (
         *("timeout", "run_timeout", "concurrency", "max_attempts", "allow_missing", "seed", "runs_dir"),
@@ -55,11 +48,7 @@ class LongCommand(click.Command):
         super().__init__(*arguments, **settings)
         self.common = common
         told = "Show every option, explained, and exit."
-        self.params.append(
-            click.Option(
-                ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_all, help=told
-            )
-        )
+        flag("--help-all", told, is_eager=True, expose_value=False, callback=_show_all)(self)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the common options in full, and the others by group: in full too, or their names."""

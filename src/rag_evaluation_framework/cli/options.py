@@ -516,27 +516,28 @@ def _remember(context: click.Context, parameter: click.Parameter, value: Any) ->
     context.meta.setdefault(_LOOK, {})[parameter.name] = value
 
 
+_WIDTH = whole_number(
+    "--width",
+    "Number of columns to print.  [default: the terminal's, 80 to 140; 100 in a pipe]",
+    least=40,
+    most=1000,
+    expose_value=False,
+    callback=_remember,
+)
+_COLOR = option(
+    "--color",
+    "Whether to print in colour; auto: on a terminal, without NO_COLOR.",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    expose_value=False,
+    callback=_remember,
+)
+
+
 def with_look(command: click.Command) -> click.Command:
     """Give a command, and those below it, the options that say how wide and how coloured its screens are."""
     if not any(each.name == "width" for each in command.params):
-        command.params += [
-            click.Option(
-                ["--width"],
-                type=click.IntRange(40, 1000),
-                metavar="N",
-                expose_value=False,
-                callback=_remember,
-                help="Number of columns to print.  [default: the terminal's, 80 to 140; 100 in a pipe]",
-            ),
-            click.Option(
-                ["--color"],
-                type=click.Choice(["auto", "always", "never"]),
-                default="auto",
-                expose_value=False,
-                callback=_remember,
-                help="Whether to print in colour; auto: on a terminal, without NO_COLOR.",
-            ),
-        ]
+        command = _COLOR(_WIDTH(command))
     for each in command.commands.values() if isinstance(command, click.Group) else ():
         with_look(each)
     return command

@@ -15,21 +15,6 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.results.comparison import Comparison
     from rag_evaluation_framework.results.evaluations import Evaluation
 
-__all__ = [
-    "MAP",
-    "Mapped",
-    "check_free",
-    "check_metrics",
-    "new_screen",
-    "print_json",
-    "print_warnings",
-    "show",
-    "show_rendered",
-    "show_with",
-    "tell",
-    "tell_reading",
-]
-
 Mapped = tuple[str, str]
 
 
