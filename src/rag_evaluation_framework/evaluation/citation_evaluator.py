@@ -195,7 +195,9 @@ def _warn_of_unopened(sample: Sample, texts: CitableTexts) -> None:
     issues = [texts.opened(each).issue for each in sample.relevant_spans] if texts else []
     if issues and None not in issues:
         problems = "; ".join(map(str, issues))
-        warnings.warn(f"the query's own citations cannot be opened in the documents: {problems}", stacklevel=3)
+        warnings.warn(
+            f"the query's own citations cannot be opened in the documents: {problems}", stacklevel=3
+        )
 
 
 def _quality(verdicts: CitationVerdicts) -> dict[str, Any]:
