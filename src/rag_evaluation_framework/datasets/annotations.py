@@ -113,7 +113,7 @@ def save_annotations(
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise refused("create", path.parent, error) from error
-    with locked([path.parent]):
+    with locked(path.parent):
         before = own_annotations(path, dataset_id)
         about = [each.query_id == query_id for each in before.annotations]
         place = about.index(True) if True in about else len(about)

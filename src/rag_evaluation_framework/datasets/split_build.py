@@ -411,8 +411,8 @@ def _folders_for(outputs: Iterable[Path]) -> Iterator[None]:
 
 def _make_way(config: EvaluationConfig, *, force: bool) -> dict[str, Any] | None:
     """Make sure that the outputs may be written, and return the manifest that they replace."""
+    recover(Path(os.path.realpath(config.manifest_output)).parent)
     for output in config.outputs:
-        recover(Path(os.path.realpath(output)).parent)
         if os.path.realpath(output) == os.path.realpath(config.offline_dataset):
             raise UsageError(f"expected outputs other than the raw records, got {output} for both")
     try:

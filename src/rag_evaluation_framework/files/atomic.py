@@ -22,7 +22,7 @@ import stat
 import tempfile
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -88,7 +88,7 @@ class StagedFile:
         except OSError as error:
             raise refused("write", target, error) from error
         self._raw = RawFile(descriptor, target)
-        self._placed = False
+        self.is_placed = False
         if status is not None:
             # A file system that refuses has no permission bits to keep.
             with suppress(OSError, AttributeError):
@@ -116,7 +116,7 @@ class StagedFile:
             raise exists_already(self.target) from None
         except OSError as error:
             raise refused("write", self.target, error) from error
-        self._placed = True
+        self.is_placed = True
         sync_folder(self.target.parent)
 
     def _place_exclusively(self) -> None:
@@ -138,7 +138,7 @@ class StagedFile:
 
     def discard(self) -> None:
         """Close, and remove the temporary file if it has not been placed."""
-        if not self._placed:
+        if not self.is_placed:
             with suppress(OSError):
                 self.temporary.unlink()
         self.close()
@@ -290,20 +290,20 @@ def _direct_writer(target: Path) -> Iterator[BinaryIO]:
 # A file system renames one file at a time, so a *commit record* makes several renames one step:
 #
 # 1. every new file is staged beside its target and brought onto the disk;
-# 2. the record, which lists the renames to do, appears in the folder of the first file: from here the
-#    new files count;
-# 3. the renames are done and the record is removed.
+# 2. the record, which lists the renames to do, appears in the folder of the last file: from here the new
+#    files count;
+# 3. the renames are done, the last file's last, and the record is removed.
 #
-# A kill before step 2 leaves the old files, a kill after it leaves a record, and :func:`recover` brings
-# the folder to the one state or the other. A reader that needs the files to belong together calls it
-# first; writing a group does so by itself. Where a group spans folders, the other folders hold a record
-# that points to the first, written before it and removed before it. Steps 2 and 3 run under a lock on the
-# folders, one writer or recovery after another.
+# A kill before step 2 leaves the old files, a kill after it leaves a record, and :func:`recover` brings the
+# files to the one state or the other. A reader that needs them to belong together calls it first, for the
+# folder of the last file; writing a group does so by itself. Steps 2 and 3 run under a lock on that folder,
+# one writer or recovery after another.
 #
 # A record can only move a temporary file, named as ours are, within the folder where it lies. A folder
 # that came from a stranger can therefore do nothing with one to the files outside it.
 
 _RECORD_NAME = re.compile(r"\.rag-eval-[0-9a-f]{16}\.commit\Z")
+_LEFTOVER = re.compile(r"\.rag-eval-[0-9a-f]{16}\.(?:tmp|commit)\Z")
 
 
 @contextmanager
@@ -316,197 +316,107 @@ def atomic_group(
     before the commit. An ``optional`` file in which nothing was written appears only in place of an old one.
     """
     may_be_absent = {target_of(path)[0] for path in optional}
-    for folder in dict.fromkeys(target_of(path)[0].parent for path in paths):
-        recover(folder)
-    group = _Group()
+    folders = list(dict.fromkeys(target_of(path)[0].parent for path in reversed(paths)))
+    if folders:
+        recover(folders[0], beside=folders[1:])
+    staged: list[StagedFile] = []
     try:
         for path in paths:
-            group.stage(path, overwrite=overwrite)
-        yield tuple(file.stream for file in group.staged)
-        for file in group.staged:
+            staged.append(_staged(path, {file.target for file in staged}, overwrite=overwrite))
+        yield tuple(file.stream for file in staged)
+        for file in staged:
             file.finish()
             if not overwrite and file.target.exists():
                 raise exists_already(file.target)
-        group.leave_out(may_be_absent)
-        group.commit()
+        written = [
+            file
+            for file in staged
+            if file.target not in may_be_absent or file.target.exists() or file.temporary.stat().st_size
+        ]
+        if written:
+            _commit(folders[0], written)
     finally:
-        group.close()
+        for file in staged:
+            file.discard()
 
 
-def recover(folder: str | Path) -> tuple[Path, ...]:
-    """Finish what a killed writer had committed in a folder, and remove what it had not.
+def recover(folder: str | Path, *, beside: Iterable[Path] = ()) -> tuple[Path, ...]:
+    """Finish what a killed writer had committed in a folder; remove what it had not, there and ``beside``.
 
     Returns the files that were brought to their new content. A folder without leftovers, or that does not
     exist, is left alone; a living writer's commit is waited for.
     """
-    folder = Path(folder)
-    finished: list[Path] = []
-    for record in _named(folder, _RECORD_NAME):
-        finished.extend(_finish(record))
-    for temporary in _named(folder, TEMPORARY_NAME):
-        _remove_if_abandoned(temporary)
+    folders = (Path(folder), *beside)
+    if not any(_named(each, _LEFTOVER) for each in folders):
+        return ()
+    with locked(folders[0]):
+        finished = _finish_records(folders[0])
+        for temporary in (path for each in folders for path in _named(each, TEMPORARY_NAME)):
+            _remove_if_abandoned(temporary)
     return tuple(finished)
 
 
-class _Group:
-    """Staged files that are committed together."""
-
-    def __init__(self) -> None:
-        self.staged: list[StagedFile] = []
-        self.committed = False
-
-    def stage(self, path: str | Path, *, overwrite: bool) -> None:
-        target, status = target_of(path)
-        if target in [file.target for file in self.staged]:
-            raise UsageError(f"expected different files, got {path} twice")
-        if status is not None and not stat.S_ISREG(status.st_mode):
-            raise UsageError(f"expected a regular file, got {path}, which is a device or a pipe")
-        if status is not None and not overwrite:
-            raise exists_already(target)
-        self.staged.append(StagedFile(target, status))
-
-    def leave_out(self, optional: set[Path]) -> None:
-        """Drop the optional files that are empty and replace nothing."""
-        for file in [file for file in self.staged if file.target in optional and not file.target.exists()]:
-            if not file.temporary.stat().st_size:
-                self.staged.remove(file)
-                file.discard()
-
-    def commit(self) -> None:
-        folders = list(dict.fromkeys(file.target.parent for file in self.staged))
-        while not self.committed and folders:
-            with locked(folders):
-                if not any(_named(folder, _RECORD_NAME) for folder in folders):
-                    self._commit_alone(folders[0], folders[1:])
-            if not self.committed:
-                # Somebody was killed since we began, in a group that may reach beyond our folders.
-                for folder in folders:
-                    recover(folder)
-
-    def _commit_alone(self, first: Path, others: Sequence[Path]) -> None:
-        name = f".rag-eval-{secrets.token_hex(8)}.commit"
-        record = first / name
-        pointers = [folder / name for folder in others]
-        renames = [
-            [os.path.relpath(file.target.parent, first), file.temporary.name, file.target.name]
-            for file in self.staged
-        ]
-        content = {"pointers": [os.path.relpath(pointer, first) for pointer in pointers], "renames": renames}
-        try:
-            for pointer in pointers:
-                _write_record(pointer, {"record": os.path.relpath(record, pointer.parent)})
-            _write_record(record, content)
-            self.committed = True
-        finally:
-            if not self.committed:
-                _remove(pointers)
-        _rename_all(record, content)
-
-    def close(self) -> None:
-        for file in self.staged:
-            if self.committed:
-                file.close()
-            else:
-                file.discard()
+def _staged(path: str | Path, others: Collection[Path], *, overwrite: bool) -> StagedFile:
+    """Stage one file of a group."""
+    target, status = target_of(path)
+    if target in others:
+        raise UsageError(f"expected different files, got {path} twice")
+    if status is not None and not stat.S_ISREG(status.st_mode):
+        raise UsageError(f"expected a regular file, got {path}, which is a device or a pipe")
+    if status is not None and not overwrite:
+        raise exists_already(target)
+    return StagedFile(target, status)
 
 
-def _write_record(path: Path, content: Mapping[str, Any]) -> None:
-    # The standard encoder: it also carries names that are not valid UTF-8.
-    write_bytes_atomically(path, json.dumps(content).encode("ascii"))
+def _commit(folder: Path, files: Sequence[StagedFile]) -> None:
+    """Put staged files in place together; the record of it stands in the folder meanwhile."""
+    renames = [
+        [os.path.relpath(file.target.parent, folder), file.temporary.name, file.target.name] for file in files
+    ]
+    with locked(folder):
+        _finish_records(folder)  # of somebody who was killed since we began
+        # The standard encoder: it also carries names that are not valid UTF-8.
+        record = folder / f".rag-eval-{secrets.token_hex(8)}.commit"
+        write_bytes_atomically(record, json.dumps({"renames": renames}).encode("ascii"))
+        for file in files:
+            file.is_placed = True
+        _finish_records(folder)
 
 
-def _rename_all(record: Path, content: Mapping[str, Any]) -> list[Path]:
-    """Do the renames of a record that are still to be done, then remove it; return the targets."""
+def _finish_records(folder: Path) -> list[Path]:
+    """Do the renames of a folder's records that are still to be done; return the targets."""
     targets = []
-    for folder, temporary, name in content["renames"]:
-        target = record.parent / folder / name
+    for record in _named(folder, _RECORD_NAME):
+        renames = _renames_in(record)
+        for place, temporary, name in renames:
+            target = folder / place / name
+            try:
+                (folder / place / temporary).replace(target)
+                targets.append(target)
+            except FileNotFoundError:
+                continue  # done already, before the kill
+            except OSError as error:
+                raise refused("write", target, error) from error
+        for place in dict.fromkeys(place for place, _, _ in renames):
+            sync_folder(folder / place)
         try:
-            (record.parent / folder / temporary).replace(target)
-            targets.append(target)
-        except FileNotFoundError:
-            continue  # done already, before the kill
+            record.unlink()
         except OSError as error:
-            raise refused("write", target, error) from error
-    for folder in dict.fromkeys(folder for folder, _, _ in content["renames"]):
-        sync_folder(record.parent / folder)
-    _remove([*(record.parent / pointer for pointer in content["pointers"]), record])
+            raise refused("remove", record, error) from error
     return targets
 
 
-def _remove(paths: Sequence[Path]) -> None:
-    for path in paths:
-        try:
-            path.unlink(missing_ok=True)
-        except OSError as error:
-            raise refused("remove", path, error) from error
-
-
-def _finish(path: Path) -> list[Path]:
-    """Finish the commit that a record, or a pointer to one, stands for."""
-    content = _read(path)
-    if "record" not in content:
-        return _finish_record(path, content)
-    # Once the lock of its folder has been free, the pointer's writer is done or dead.
-    with locked([path.parent]):
-        record = path.parent / content["record"]
-    finished = _finish_record(record, _read(record))
-    _remove([path])
-    return finished
-
-
-def _finish_record(record: Path, content: Mapping[str, Any]) -> list[Path]:
-    """Finish a commit, unless it has been finished meanwhile; without a record there was none."""
-    renames = content.get("renames", [])
-    with locked([record.parent, *(record.parent / folder for folder, _, _ in renames)]):
-        return _rename_all(record, content) if renames and record.exists() else []
-
-
-@contextmanager
-def locked(folders: Iterable[Path]) -> Iterator[None]:
-    """Hold the locks of the folders, always taken in the same order; wait for those who hold them."""
-    with ExitStack() as locks:
-        for folder in sorted({Path(os.path.realpath(folder)) for folder in folders}):
-            # A file system without locks, or a folder that is gone, is no reason to stop.
-            with suppress(OSError):
-                descriptor = _open_lockable(folder)
-                locks.callback(os.close, descriptor)
-                lock_taken(descriptor)
-        yield
-
-
-def _open_lockable(folder: Path) -> int:
-    """Open what is locked for a folder: itself or, where no folder can be opened, a file in it."""
-    if hasattr(os, "O_DIRECTORY"):
-        return os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    return os.open(folder / ".rag-eval.lock", os.O_RDWR | os.O_CREAT, 0o666)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """Read a record; one that is gone meanwhile is empty."""
-    try:
-        return _checked(path, read_bytes(path))
-    except StorageError as error:
-        if error.errno == errno.ENOENT:
-            return {}
-        raise
-
-
-def _checked(path: Path, data: bytes) -> dict[str, Any]:
+def _renames_in(record: Path) -> list[Any]:
     """Read a record, and make sure that it can do no more than ours do."""
+    data = read_bytes(record)
     try:
         content = json.loads(data)
     except (ValueError, RecursionError):
         content = None
     match content:
-        case {"record": str(record), **rest} if not rest and _RECORD_NAME.match(Path(record).name):
-            return {"record": record}
-        case {"renames": list(renames), "pointers": list(pointers), **rest} if (
-            not rest
-            and all(map(_is_rename, renames))
-            and all(isinstance(pointer, str) and Path(pointer).name == path.name for pointer in pointers)
-        ):
-            return {"renames": renames, "pointers": pointers}
-    raise invalid("", "a record of files to rename", data[:40], code="damaged-record").located(str(path))
+        case {"renames": list(renames), **rest} if not rest and all(map(_is_rename, renames)):
+            return renames
+    raise invalid("", "a record of files to rename", data[:40], code="damaged-record").located(str(record))
 
 
 def _is_rename(rename: Any) -> bool:
@@ -515,6 +425,25 @@ def _is_rename(rename: Any) -> bool:
             is_plain = name not in ("", ".", "..") and not set("/\0").intersection(name)
             return is_plain and "\0" not in folder and TEMPORARY_NAME.match(temporary) is not None
     return False
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder; wait for whoever holds it."""
+    with ExitStack() as lock:
+        # A file system without locks, or a folder that is gone, is no reason to stop.
+        with suppress(OSError):
+            descriptor = _open_lockable(folder)
+            lock.callback(os.close, descriptor)
+            lock_taken(descriptor)
+        yield
+
+
+def _open_lockable(folder: Path) -> int:
+    """Open what is locked for a folder: itself or, where no folder can be opened, a file in it."""
+    if hasattr(os, "O_DIRECTORY"):
+        return os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    return os.open(folder / ".rag-eval.lock", os.O_RDWR | os.O_CREAT, 0o666)
 
 
 def _named(folder: Path, name: re.Pattern[str]) -> list[Path]:
@@ -537,8 +466,8 @@ def _remove_if_abandoned(temporary: Path) -> None:
             return
         descriptor = os.open(temporary, os.O_RDONLY)
         try:
-            # With the lock in hand its writer is dead. If it left a record since we looked, this file is
-            # part of a commit, and the next recovery finishes that.
+            # With the lock in hand its writer is dead. If it left a record where we did not look, this file
+            # is part of a commit, and the next recovery finishes that.
             is_abandoned = lock_taken(descriptor, patience=0) and not _named(temporary.parent, _RECORD_NAME)
             if is_abandoned and not _CLOSED_FIRST:
                 temporary.unlink()
