@@ -18,10 +18,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.datasets.record_files import after_space
 from rag_evaluation_framework.errors import InputError, Issue, StorageError, brief, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import Limits, data_files, open_reading, read_bytes
+from rag_evaluation_framework.files.json_scanner import after_space
 from rag_evaluation_framework.files.strict_json import numbered_lines
 from rag_evaluation_framework.startup import dataclass, field
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from rag_evaluation_framework.datasets import csv_tables, parquet_tables
 from rag_evaluation_framework.datasets.dialect import SIGNATURES, FieldMap
-from rag_evaluation_framework.datasets.record_files import after_space, layout_of
+from rag_evaluation_framework.datasets.record_files import layout_of
 from rag_evaluation_framework.datasets.schemas import schema
 from rag_evaluation_framework.errors import (
     InputError,
@@ -29,7 +29,7 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.extensions import Dialect, Registry
 from rag_evaluation_framework.files import access, strict_json
-from rag_evaluation_framework.files.json_scanner import without_comments
+from rag_evaluation_framework.files.json_scanner import after_space, without_comments
 from rag_evaluation_framework.records.samples import NOTHING_ANNOTATED, ROWS, AnnotatedTruth, Dataset, Preview
 from rag_evaluation_framework.startup import dataclass, field, replace
 

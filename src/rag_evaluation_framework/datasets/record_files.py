@@ -8,7 +8,6 @@ and Zstandard.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +17,7 @@ from rag_evaluation_framework.errors import InputError, Issue
 from rag_evaluation_framework.files import access, strict_json
 from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.files.atomic import atomic_writer
-from rag_evaluation_framework.files.json_scanner import line_of
+from rag_evaluation_framework.files.json_scanner import after_space, line_of
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
 from rag_evaluation_framework.records.samples import Usage
 from rag_evaluation_framework.startup import dataclass
@@ -32,7 +31,6 @@ _LAYOUTS: dict[str, RecordLayout] = {
     ".csv": "csv",
     ".parquet": "parquet",
 }
-_SPACE = re.compile(r"[ \t\r\n]*")
 _LONGEST_FIRST_LINE = 1 << 20
 _scanner = json.JSONDecoder()
 
@@ -201,12 +199,6 @@ def _pieces(text: str) -> Iterator[tuple[int, int]]:
         if not text.startswith(",", position):
             raise ValueError("expected a comma")
         position = after_space(text, position + 1)
-
-
-def after_space(text: str, position: int) -> int:
-    """Return the place of the first character from here on that is no white space."""
-    space = _SPACE.match(text, position)
-    return space.end() if space else position
 
 
 def _end_of_text(text: str, position: int) -> None:

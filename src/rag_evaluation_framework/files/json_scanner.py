@@ -115,11 +115,9 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"(?P<integer>-?(?:0|[1-9][0-9]*))(?P<rest>(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)")
 _NUMBER_LIKE = re.compile(r"[-+.0-9][-+.0-9A-Za-z_]*")
 _WORD = re.compile(r"[A-Za-z_$][\w$]*|-Infinity")
-_CHARACTERS = re.compile(r'[^"\\\x00-\x1f]*')
-_HEXADECIMAL = re.compile(r"[0-9a-fA-F]{4}")
+# A string as far as it is good, without the quote that ends it.
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+')
 _LITERALS = {"true": True, "false": False, "null": None}
-_ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-_CLOSING = {"[": "]", "{": "}"}
 
 
 def scan(data: bytes, *, line: int = 1) -> Any:
@@ -129,6 +127,12 @@ def scan(data: bytes, *, line: int = 1) -> Any:
     knows the file, adds it.
     """
     return _Scanner(decode_text(data, line=line), line).document()
+
+
+def after_space(text: str, position: int) -> int:
+    """Return the place of the first character from here on that is no white space."""
+    space = _SPACE.match(text, position)
+    return space.end() if space else position
 
 
 class _Scanner:
@@ -143,62 +147,53 @@ class _Scanner:
         self.path: list[str | int] = []
 
     def document(self) -> Any:
-        value = self.value()
+        """Read the value with everything inside it."""
+        root = self.begun()
+        while self.containers:
+            container = self.containers[-1]
+            closing = "]" if isinstance(container, list) else "}"
+            mark = self.peek()
+            if container and mark not in (",", closing):
+                self.fail(f"',' or '{closing}'")
+            if mark == closing:
+                self.position += 1
+                self.containers.pop()
+                self.path.pop()
+                continue
+            self.position += bool(container)
+            if isinstance(container, list):
+                self.path[-1] = len(container)
+                container.append(self.begun())
+            else:
+                key = self.key(container)
+                container[key] = self.begun()
         if self.peek():
             self.fail("the end after the JSON value")
-        return value
+        return root
 
-    def value(self) -> Any:
-        """Read one value with everything inside it."""
-        while True:
-            complete, value = self.start_of_value()
-            while complete:
-                if not self.containers:
-                    return value
-                container = self.containers[-1]
-                closing = "]" if isinstance(container, list) else "}"
-                if isinstance(container, list):
-                    container.append(value)
-                else:
-                    container[str(self.path[-1])] = value
-                mark = self.peek()
-                if mark not in (",", closing):
-                    self.fail(f"',' or '{closing}'")
-                self.position += 1
-                if mark == ",":
-                    if isinstance(container, list):
-                        self.path[-1] = len(container)
-                    else:
-                        self.key(container)
-                    break
-                self.path.pop()
-                value = self.containers.pop()
-
-    def start_of_value(self) -> tuple[bool, Any]:
-        """Read a scalar or an empty container, or open a container: then the value is not complete yet."""
+    def begun(self) -> Any:
+        """Read a scalar, or what opens a list or an object."""
         mark = self.peek()
         if mark:
             self.lines[tuple(self.path)] = self.line_here()
-        if mark in _CLOSING:
+        if mark in ("[", "{"):
             if len(self.containers) >= MAX_DEPTH:
                 raise too_deep(self.path[:3], line=self.line_here())
-            container: list[Any] | dict[str, Any] = [] if mark == "[" else {}
             self.position += 1
-            if self.peek() == _CLOSING[mark]:
-                self.position += 1
-                return True, container
-            self.containers.append(container)
+            self.containers.append([] if mark == "[" else {})
             self.path.append(0)
-            if isinstance(container, dict):
-                self.key(container)
-            return False, None
+            return self.containers[-1]
         if mark == '"':
-            return True, self.string()
+            return self.string()
         if mark and mark in "-0123456789" and not self.text.startswith("-I", self.position):
-            return True, self.number()
-        return True, self.literal()
+            return self.number()
+        word = _WORD.match(self.text, self.position)
+        if word is None or word[0] not in _LITERALS:
+            self.fail("a JSON value")
+        self.position = word.end()
+        return _LITERALS[word[0]]
 
-    def key(self, container: dict[str, Any]) -> None:
+    def key(self, container: dict[str, Any]) -> str:
         self.path.pop()
         if self.peek() != '"':
             self.fail("a key in double quotes")
@@ -211,73 +206,45 @@ class _Scanner:
         if self.peek() != ":":
             self.fail("':' after the key")
         self.position += 1
-
-    def literal(self) -> bool | None:
-        word = _WORD.match(self.text, self.position)
-        if word is None or word[0] not in _LITERALS:
-            self.fail("a JSON value")
-        self.position = word.end()
-        return _LITERALS[word[0]]
+        return key
 
     def number(self) -> int | float:
         like = _NUMBER_LIKE.match(self.text, self.position)
         match = _NUMBER.match(self.text, self.position)
         if match is None or like is None or match.end() != like.end():
             self.fail("a number as JSON writes it")
-        if not match["rest"]:
-            if len(match["integer"].lstrip("-")) > MAX_DIGITS:
-                digits = f"{len(match['integer'].lstrip('-'))} digits"
-                self.fail(f"an integer of at most {MAX_DIGITS} digits", digits, code="number-too-long")
-            self.position = match.end()
-            return int(match["integer"])
-        number = float(match[0])
-        if math.isinf(number):
+        digits = len(match["integer"].lstrip("-"))
+        if not match["rest"] and digits > MAX_DIGITS:
+            expected = f"an integer of at most {MAX_DIGITS} digits"
+            self.fail(expected, f"{digits} digits", code="number-too-long")
+        number = float(match[0]) if match["rest"] else int(match[0])
+        if number in (math.inf, -math.inf):
             self.fail("a number within the range of a double", code="non-finite-number")
         self.position = match.end()
         return number
 
     def string(self) -> str:
         start = self.position
+        begun = _STRING.match(self.text, start)
+        self.position = start if begun is None else begun.end()
+        rest = self.text[self.position : self.position + 2]
+        if rest.startswith("\\u"):
+            self.fail("four hexadecimal digits after \\u")
+        if rest.startswith("\\"):
+            self.fail('one of \\" \\\\ \\/ \\b \\f \\n \\r \\t \\u')
+        if not rest.startswith('"'):
+            self.fail("no bare control character in a string" if rest else "a closing '\"'")
         self.position += 1
-        parts: list[str] = []
-        while True:
-            run = _CHARACTERS.match(self.text, self.position)
-            if run is not None:
-                parts.append(run[0])
-                self.position = run.end()
-            mark = self.text[self.position : self.position + 1]
-            if mark == '"':
-                break
-            if mark != "\\":
-                self.fail("a closing '\"'" if not mark else "no bare control character in a string")
-            parts.append(self.escape())
-        self.position += 1
-        # Two escapes that make a pair are one character beyond U+FFFF; half a pair is none.
-        value = "".join(parts).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        value: str = json.loads(self.text[start : self.position])
         if has_lone_surrogate(value):
             self.position = start
             found = f"half a surrogate pair in {shown(self.text[start : start + 40])}"
             self.fail("a string of Unicode characters", found, code="lone-surrogate")
         return value
 
-    def escape(self) -> str:
-        letter = self.text[self.position + 1 : self.position + 2]
-        if letter == "u":
-            code = _HEXADECIMAL.match(self.text, self.position + 2)
-            if code is None:
-                self.fail("four hexadecimal digits after \\u")
-            self.position = code.end()
-            return chr(int(code[0], 16))
-        if letter not in _ESCAPES:
-            self.fail('one of \\" \\\\ \\/ \\b \\f \\n \\r \\t \\u')
-        self.position += 2
-        return _ESCAPES[letter]
-
     def peek(self) -> str:
         """Skip white space; return the next character, or nothing at the end."""
-        space = _SPACE.match(self.text, self.position)
-        if space is not None:
-            self.position = space.end()
+        self.position = after_space(self.text, self.position)
         return self.text[self.position : self.position + 1]
 
     def line_here(self) -> int:
@@ -291,9 +258,8 @@ class _Scanner:
             piece = word[0] if word else self.text[self.position : self.position + 1]
             found = shown(piece) if piece else "the end of the text"
         column = self.position - self.text.rfind("\n", 0, self.position)
-        path: ValuePath = tuple(self.path)
         where = f"{found} at column {column}"
-        raise InputError([Issue(code, expected, where, written_path(path), line=self.line_here())])
+        raise InputError([Issue(code, expected, where, written_path(self.path), line=self.line_here())])
 
 
 # The line of a value by its path, when there is an error to show. A path is written as in an
