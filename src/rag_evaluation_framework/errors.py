@@ -164,6 +164,16 @@ _TOLD_BY_THEMSELVES = frozenset({"unknown-metric", "unavailable-metric", "unknow
 class RagEvalError(Exception):
     """The root of everything this package raises on purpose."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let an error be sent to another process as it is, whatever its class is made from."""
+        return _made_again, (type(self), self.args, self.__dict__)
+
+
+def _made_again(kind: type[RagEvalError], args: tuple[Any, ...], state: Mapping[str, Any]) -> RagEvalError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
+
 
 class InputError(RagEvalError, ValueError):
     """Data that is not as it must be. ``issues`` has every problem found, in reading order."""
@@ -171,9 +181,6 @@ class InputError(RagEvalError, ValueError):
     def __init__(self, issues: Iterable[Issue]) -> None:
         self.issues: tuple[Issue, ...] = tuple(issues)
         super().__init__("\n".join(map(str, self.issues)))
-
-    def __reduce__(self) -> tuple[type[InputError], tuple[tuple[Issue, ...]]]:
-        return type(self), (self.issues,)
 
     def located(self, file: str | None = None, line: int | None = None, within: str = "") -> InputError:
         """Return the same error with the place added to every issue that lacks it."""
@@ -195,7 +202,6 @@ class UnknownNameError(UsageError):
         self, kind: str, name: str, known: Sequence[str], listed_by: str = "", meant: str | None = None
     ) -> None:
         self.kind, self.name, self.known, self.listed_by = kind, name, tuple(known), listed_by
-        self._meant = meant
         nearest = [meant] if meant else _nearest(name, self.known)
         hints = []
         if nearest:
@@ -208,9 +214,6 @@ class UnknownNameError(UsageError):
         if listed_by:
             hints.append(f"All: {listed_by}")
         super().__init__(" ".join([f"there is no {kind} {quoted(name)}.", *hints]))
-
-    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[Any, ...]]:
-        return type(self), (self.kind, self.name, self.known, self.listed_by, self._meant)
 
 
 _ALIKE = 0.5
@@ -251,9 +254,6 @@ class MissingKeyError(UsageError):
         other = f", or name a variable with {option}" if option else ""
         super().__init__(f"{model} needs a key. Set {variable}{other}.")
 
-    def __reduce__(self) -> tuple[type[MissingKeyError], tuple[str, str, str | None]]:
-        return type(self), (self.model, self.variable, self.option)
-
 
 class MissingDatasetError(RagEvalError, FileNotFoundError):
     """No dataset, or no ground truth, of this id and version in the folder."""
@@ -269,9 +269,6 @@ class MissingExtraError(RagEvalError, ImportError):
     def __init__(self, feature: str, extra: str) -> None:
         self.feature, self.extra = feature, extra
         super().__init__(f"{feature} needs an extra: pip install 'rag-evaluation-framework[{extra}]'")
-
-    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
-        return type(self), (self.feature, self.extra)
 
 
 class StorageError(RagEvalError, OSError):
@@ -318,9 +315,6 @@ class TargetError(RagEvalError):
             answered=self.answered if answered is None else answered,
         )
 
-    def __reduce__(self) -> tuple[Callable[..., TargetError], tuple[str, str], dict[str, object]]:
-        return type(self), (self.kind, self.message), self.__dict__
-
 
 class ModelError(RagEvalError):
     """A language model gave nothing that can be used.
@@ -342,9 +336,6 @@ class ModelError(RagEvalError):
     def is_of_endpoint(self) -> bool:
         """Whether neither the question nor a reply was at fault: asked later, the model may answer."""
         return self.kind not in self._OF_REPLY | self._OF_QUESTION
-
-    def __reduce__(self) -> tuple[Callable[..., ModelError], tuple[str, str]]:
-        return type(self), (self.kind, self.message)
 
 
 MAX_COST = "max-cost"
