@@ -482,6 +482,13 @@ class FileProblems:
 # Numbers with what they count.
 
 
+def checked_count(name: str, value: object, *, at_least: int) -> int:
+    """Return a whole number of at least so much; anything else is refused under its name."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
+        raise UsageError(f"{name}: expected a whole number of at least {at_least}, got {shown(value)}")
+    return value
+
+
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """Write a number with what it counts, and with a verb if that follows.
 

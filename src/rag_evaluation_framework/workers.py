@@ -41,7 +41,7 @@ from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar
 
-from rag_evaluation_framework.errors import MissingExtraError, UsageError, WorkerError, shown
+from rag_evaluation_framework.errors import MissingExtraError, UsageError, WorkerError, checked_count, shown
 from rag_evaluation_framework.startup import collect_seldom, dataclass
 from rag_evaluation_framework.version import __version__
 
@@ -72,11 +72,7 @@ def all_but_one() -> int:
 
 def counted_workers(workers: object) -> int:
     """Return how many workers are meant, by ``None`` all but one; refuse anything but a number from 1."""
-    if workers is None:
-        return all_but_one()
-    if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
-        raise UsageError(f"workers: expected a whole number of at least 1, got {shown(workers)}")
-    return workers
+    return all_but_one() if workers is None else checked_count("workers", workers, at_least=1)
 
 
 @dataclass(frozen=True, slots=True)

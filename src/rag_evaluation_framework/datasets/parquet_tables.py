@@ -325,7 +325,7 @@ def write_rows(path: str | Path, records: Records | Callable[[], Records]) -> No
     began = records if callable(records) else lambda: records
     if named_compression(path):
         raise UsageError(f"{path}: a Parquet file is compressed within; leave out {Path(path).suffix}")
-    pyarrow, parquet = _pyarrow()
+    pyarrow, parquet = required_pyarrow()
     kinds: dict[str, str | None] = {}
     longest = 1
     for index, record in enumerate(began()):
@@ -364,7 +364,8 @@ def _cells(record: Mapping[str, Any], plain: Mapping[str, Any]) -> dict[str, Any
     return {**record, EXTRA_FIELDS: strict_json.encode(rest).decode() if rest else None}
 
 
-def _pyarrow() -> tuple[Any, Any]:
+def required_pyarrow() -> tuple[Any, Any]:
+    """Return pyarrow and its module for Parquet, or raise the error that names the extra."""
     pyarrow, parquet = (
         extra_module(name, feature="Parquet", extra="parquet") for name in ("pyarrow", "pyarrow.parquet")
     )
@@ -377,7 +378,7 @@ def open_parquet(path: str | Path, limits: Limits = DEFAULT_LIMITS, *, plain_as_
     Texts stay a dictionary until their row is read: expanded, a batch of those that repeat could be of any
     size. With ``plain_as_texts`` those that are not stored as a dictionary are texts at once.
     """
-    pyarrow, parquet = _pyarrow()
+    pyarrow, parquet = required_pyarrow()
     try:
         with open_stored(path) as file:
             with_dictionary = check_sizes(file, allowed=_allowed_bytes(Path(path).stat().st_size, limits))
@@ -406,7 +407,7 @@ def _allowed_bytes(size: int, limits: Limits) -> int:
 
 def _arrow_batches(path: Path) -> Iterator[Any]:
     """Yield the batches of an Arrow file or stream, each only where it does not point outside itself."""
-    pyarrow, _ = _pyarrow()
+    pyarrow, _ = required_pyarrow()
     # One of Python's files would be read by threads of Arrow's, which Python stops halfway when it ends.
     options = pyarrow.ipc.IpcReadOptions(use_threads=False)
     with pyarrow.OSFile(str(path)) as file:
@@ -423,7 +424,7 @@ def _arrow_batches(path: Path) -> Iterator[Any]:
 
 def _values(batches: Iterable[Any], what: str) -> Iterator[dict[str, Any]]:
     """Yield the rows as Python values, a few at a time."""
-    pyarrow, _ = _pyarrow()
+    pyarrow, _ = required_pyarrow()
     try:
         for batch in batches:
             for index in range(batch.num_rows):

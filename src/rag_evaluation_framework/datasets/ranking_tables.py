@@ -23,10 +23,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.datasets.parquet_tables import damaged, open_parquet, parts_of
+from rag_evaluation_framework.datasets.parquet_tables import damaged, open_parquet, parts_of, required_pyarrow
 from rag_evaluation_framework.datasets.trec_tables import ARROW_FILE, PARQUET
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, shown
-from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.files.access import open_stored
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.metrics.judged_columns import (
@@ -136,7 +135,7 @@ def _rows(batch: Any) -> _Rows:
     values = numbers.to_numpy(zero_copy_only=False)
     if values.dtype.kind not in "iuf":
         raise NotPlain
-    pyarrow = _pyarrow()
+    pyarrow, _ = required_pyarrow()
     if pyarrow.types.is_dictionary(queries.type):
         number = queries.indices.to_numpy(zero_copy_only=False)
         starts = np.flatnonzero(np.concatenate([[True], number[1:] != number[:-1]]))
@@ -150,7 +149,7 @@ def _rows(batch: Any) -> _Rows:
 
 def _ids(column: Any) -> Ids:
     """Return a column of ids; what repeats stays a dictionary."""
-    pyarrow = _pyarrow()
+    pyarrow, _ = required_pyarrow()
     kinds = pyarrow.types
     if kinds.is_dictionary(column.type):
         return _ids(column.dictionary)[column.indices.to_numpy(zero_copy_only=False).astype(np.int64)]
@@ -179,7 +178,7 @@ def _batches(path: Path, number: tuple[str, ...]) -> Iterator[Any]:
 
 
 def _batches_in(path: Path, number: tuple[str, ...]) -> Iterator[Any]:
-    pyarrow = _pyarrow()
+    pyarrow, _ = required_pyarrow()
     start = b""
     try:
         with open_stored(path) as file:
@@ -204,10 +203,7 @@ def _batches_in(path: Path, number: tuple[str, ...]) -> Iterator[Any]:
     except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
         if isinstance(error, InputError):
             raise
-        if start == PARQUET:
-            raise damaged(error).located(str(path)) from None
-        found = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError([Issue("damaged-file", "a readable Arrow file", found, file=str(path))]) from None
+        raise damaged(error, "Parquet" if start == PARQUET else "Arrow").located(str(path)) from None
 
 
 def _check_places(batch: Any, *, decoded: bool) -> None:
@@ -218,7 +214,7 @@ def _check_places(batch: Any, *, decoded: bool) -> None:
     if not decoded:
         batch.validate(full=True)
     for column in batch.columns:
-        if _pyarrow().types.is_dictionary(column.type) and column.null_count < len(column):
+        if required_pyarrow()[0].types.is_dictionary(column.type) and column.null_count < len(column):
             numbers = column.indices.to_numpy(zero_copy_only=False)
             if np.nanmin(numbers) < 0 or np.nanmax(numbers) >= len(column.dictionary):
                 raise ValueError("a number beyond the end of its dictionary")
@@ -245,10 +241,6 @@ def _column_names(path: Path, there: list[str], number: tuple[str, ...]) -> list
             names.append(found)
     problems.raise_if_any()
     return names
-
-
-def _pyarrow() -> Any:
-    return extra_module("pyarrow", feature="Parquet", extra="parquet")
 
 
 # Row by row, where something is wrong or the rows of a query do not stand together.
@@ -300,7 +292,7 @@ def write_query_scores(
 
     The file is Parquet or, as its ending says, Arrow; a score that there is not is missing in it.
     """
-    pyarrow = _pyarrow()
+    pyarrow, parquet = required_pyarrow()
     first = next(iter(systems.values()))[1]
     columns = {
         "system": [name for name, (queries, _) in systems.items() for _ in queries],
@@ -310,9 +302,7 @@ def write_query_scores(
     table = pyarrow.table({name: pyarrow.array(values, from_pandas=True) for name, values in columns.items()})
     with atomic_writer(path) as stream:
         if path.suffix == ".parquet":
-            extra_module("pyarrow.parquet", feature="Parquet", extra="parquet").write_table(
-                table, stream, compression="zstd"
-            )
+            parquet.write_table(table, stream, compression="zstd")
         else:
             with pyarrow.ipc.new_file(stream, table.schema) as writer:
                 writer.write_table(table)

@@ -8,7 +8,14 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from rag_evaluation_framework.errors import InputError, StorageError, UsageError, invalid, shown
+from rag_evaluation_framework.errors import (
+    InputError,
+    StorageError,
+    UsageError,
+    checked_count,
+    invalid,
+    shown,
+)
 from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.records.documents import CharacterSpan, require_unique
 from rag_evaluation_framework.records.responses import Failure, History, Hit, Response
@@ -215,10 +222,8 @@ class Options:
         whole = ("concurrency", "max_attempts", "workers", "repeats", "relevance_level", "max_depth")
         for name in whole:
             value = getattr(self, name)
-            if value is None and name in ("max_depth", "repeats", "workers"):
-                continue
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise UsageError(f"{name}: expected a whole number of at least 1, got {shown(value)}")
+            if value is not None or name not in ("max_depth", "repeats", "workers"):
+                checked_count(name, value, at_least=1)
         for name in ("attempt_timeout", "sample_timeout", "run_timeout"):
             value = getattr(self, name)
             if value is not None and not value > 0:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
+from rag_evaluation_framework.errors import UnknownNameError, UsageError, checked_count, shown
 from rag_evaluation_framework.extensions import Embedder, Specification, parse_specification
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
 from rag_evaluation_framework.records.documents import Document
@@ -276,13 +276,6 @@ def checked_sizes(name: str, size: object, overlap: object) -> tuple[int, int]:
     if whole_overlap >= whole_size:
         raise UsageError(f"overlap: expected less than {name}, which is {size}, got {overlap}")
     return whole_size, whole_overlap
-
-
-def checked_count(name: str, value: object, *, at_least: int) -> int:
-    """Return a whole number of at least so much; anything else is refused under its name."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
-        raise UsageError(f"{name}: expected a whole number of at least {at_least}, got {shown(value)}")
-    return value
 
 
 class SizedChunker(SpanChunker):

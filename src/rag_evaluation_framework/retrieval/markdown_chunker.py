@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from rag_evaluation_framework.errors import checked_count
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.retrieval.chunkers import (
     CHARACTERS,
     RecursiveCharacterChunker,
     SpanChunker,
-    checked_count,
     sliced,
 )
 from rag_evaluation_framework.retrieval.tokenizers import AnyTokenizer

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 
-from rag_evaluation_framework.errors import UsageError, shown
+from rag_evaluation_framework.errors import UsageError, checked_count, shown
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.records.runs import Progress
@@ -192,9 +192,7 @@ def extractive_drafts(
     are rejected. ``kinds`` are those to ask for, by default all. What a document does not offer is counted
     (``nothing-to-ask``), so that every question asked for is either drafted or accounted for.
     """
-    if not isinstance(queries_per_doc, int) or isinstance(queries_per_doc, bool) or queries_per_doc < 0:
-        expected = "a whole number of at least 0"
-        raise UsageError(f"queries_per_doc: expected {expected}, got {shown(queries_per_doc)}")
+    checked_count("queries_per_doc", queries_per_doc, at_least=0)
     for kind in kinds:
         if kind not in KINDS:
             raise UsageError(f"kinds: expected some of {', '.join(KINDS)}, got {shown(kind)}")

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
+from rag_evaluation_framework.errors import UnknownNameError, UsageError, checked_count, shown
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_chunk_id
 from rag_evaluation_framework.records.documents import Corpus, Document
@@ -185,8 +185,8 @@ class QuestionSettings:
         _check_names("difficulty", self.difficulties, DIFFICULTIES)
         counts = ("queries_per_doc", "queries_across_docs", "unanswerable_per_doc")
         for name in (*counts, "seed"):
-            _check_count(name, getattr(self, name))
-        _check_count("max_characters", self.max_characters, least=_LEAST_CHARACTERS)
+            checked_count(name, getattr(self, name), at_least=0)
+        checked_count("max_characters", self.max_characters, at_least=_LEAST_CHARACTERS)
         if not any(getattr(self, name) for name in counts):
             raise UsageError(f"expected at least one question: all of {', '.join(counts)} are 0")
 
@@ -198,11 +198,6 @@ def _check_names(what: str, given: Sequence[str], known: Sequence[str]) -> None:
     for name in given:
         if name not in known:
             raise UnknownNameError(what, name, known)
-
-
-def _check_count(name: str, value: object, *, least: int = 0) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise UsageError(f"{name}: expected a whole number of at least {least}, got {shown(value)}")
 
 
 def question_mix(
