@@ -116,7 +116,7 @@ _NUMBER = re.compile(r"(?P<integer>-?(?:0|[1-9][0-9]*))(?P<rest>(?:\.[0-9]+)?(?:
 _NUMBER_LIKE = re.compile(r"[-+.0-9][-+.0-9A-Za-z_]*")
 _WORD = re.compile(r"[A-Za-z_$][\w$]*|-Infinity")
 # A string as far as it is good, without the quote that ends it.
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+')
+_STRING = re.compile(r'"(?>(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*)')
 _LITERALS = {"true": True, "false": False, "null": None}
 
 
