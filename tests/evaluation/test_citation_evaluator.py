@@ -113,8 +113,8 @@ def test_a_perfect_answer_is_one_and_a_wrong_one_is_zero() -> None:
     assert wrong["overall_scores"]["overall_citation_accuracy"] == 0.0
     assert wrong["overall_scores"]["because"] == [
         "tolerance_jaccard is 0.000 and counts 0.30: 2 true and 1 cited spans have no counterpart",
-        "citation_validity is 0.000 and counts 0.30: expected an end of at most 49, the length of 'boats.md', "
-        "got 924",
+        "citation_validity is 0.000 and counts 0.30: expected an end of at most 49, "
+        "the length of 'boats.md', got 924",
         "mean_consistency is 0.000 and counts 0.25: the documents do not fully cover 'Elephants fly.'",
         "no_hallucination is 0.000 and counts 0.15: the documents do not support 'Elephants fly.'",
     ]
