@@ -2,20 +2,24 @@
 
 Each cell simulates pairs of runs: every question is answered correctly with a probability of its own, once
 before and once now, and what got worse is asked again. Prints the share of pairs whose exit code is not 0,
-and how many answers asking again took.
+and how many answers asking again took. Six pairs of the first cell run through the command as a check.
 """
 
 from __future__ import annotations
 
+import json
 import random
+import subprocess
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from rag_evaluation_framework.judging.verdict import AnswerVerdict
 from rag_evaluation_framework.results.movements import REGRESSIONS, ask_again, movement_between
 
 CORRECT, WRONG = AnswerVerdict("correct"), AnswerVerdict("wrong")
-PAIRS, DROP = 2_000, 0.1
+PAIRS, DROP, THROUGH_THE_COMMAND = 2_000, 0.1, 6
 PROFILES: Mapping[str, Callable[[random.Random], float]] = {
     "20% of the questions correct 7 times in 10": lambda draw: 0.7 if draw.random() < 0.2 else 1.0,
     "10% of the questions correct 5 times in 10": lambda draw: 0.5 if draw.random() < 0.1 else 1.0,
@@ -49,6 +53,41 @@ def simulate_pair(
     return bool(found.became_wrong or found.unconfirmed), found.calls
 
 
+# Of 40 questions 8 are answered correctly 7 times in 10; each call leaves a line.
+_AGENT = """
+import random
+
+def answer(question):
+    number = int(question.split()[-1].rstrip("?"))
+    with open("calls.txt", "a") as calls:
+        calls.write(f"{number}\\n")
+    is_correct = number % 5 or random.random() < 0.7
+    return f"Room {100 + number}." if is_correct else f"Room {500 + number}."
+"""
+_MANIFEST = """
+spec:
+  evaluation:
+    datasets: [{name: rooms, path: "$file:rooms.jsonl"}]
+    metrics: [string_match]
+    ciGate: true
+    thresholds: {string_match: 0.0}
+"""
+
+
+def pair_through_the_command(folder: Path) -> tuple[int, int]:
+    """Return the exit code of a run against its own baseline, and how many calls asking again took."""
+    rooms = [{"input": f"Which room has number {n}?", "expected": f"Room {100 + n}."} for n in range(40)]
+    (folder / "rooms.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rooms), encoding="utf-8")
+    (folder / "noisy.py").write_text(_AGENT, encoding="utf-8")
+    (folder / "agent.yaml").write_text(_MANIFEST, encoding="utf-8")
+    command = [sys.executable, "-m", "rag_evaluation_framework", "evaluate", "agent.yaml"]
+    command += ["--target", "noisy:answer"]
+    for options in (["--save-baseline", "main"], ["--baseline", "main"]):
+        ended = subprocess.run([*command, *options], cwd=folder, capture_output=True, check=False)
+    calls = len((folder / "calls.txt").read_text(encoding="utf-8").splitlines())
+    return ended.returncode, calls - 2 * len(rooms)
+
+
 def main(pairs: int = PAIRS) -> None:
     """Print a line for each profile, number of questions and drop."""
     for name, profile in PROFILES.items():
@@ -59,6 +98,10 @@ def main(pairs: int = PAIRS) -> None:
                 calls = sum(calls for _, calls in results) / pairs
                 change = "unchanged" if not drop else f"{drop:.0%} always wrong"
                 print(f"{name}; {n} questions; {change}: not passed {share:.3f}, {calls:.1f} calls")
+    for number in range(THROUGH_THE_COMMAND):
+        with TemporaryDirectory() as folder:
+            code, asked_again = pair_through_the_command(Path(folder))
+        print(f"pair {number + 1} through the command: exit code {code}, {asked_again} calls")
 
 
 if __name__ == "__main__":
