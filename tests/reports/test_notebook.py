@@ -133,7 +133,7 @@ def words_of(html: str) -> str:
 def test_an_evaluation_shows_verdict_figures_and_the_case_with_its_marks(failed: Evaluation) -> None:
     assert failed.verdict is not None
     text = repr(failed).splitlines()
-    assert text[0] == f"Evaluation: FAILED, {headline(failed).sentence}"
+    assert text[0] == f"Evaluation: FAILED: {headline(failed).sentence}"
     assert text[1] == f"  {failed.answers}"
     assert re.fullmatch(r"  faithfulness +0\.75 +\[.+\] +missed", text[2])
     assert text[-1].startswith(".failed() .worst(3)")

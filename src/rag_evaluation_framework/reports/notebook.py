@@ -143,7 +143,7 @@ def _is_share(each: Figure) -> bool:
 
 def _verdict_text(evaluation: Evaluation) -> str:
     word = verdict_of(evaluation).word
-    return (f"{word.upper()}, " if word in MARKS else "") + claim(evaluation)
+    return (f"{word.upper()}: " if word in MARKS else "") + claim(evaluation)
 
 
 def _evaluation_text(evaluation: Evaluation) -> str:
@@ -220,7 +220,7 @@ def _row_text(row: Row) -> str:
 
 def _head(word: str, said: str, kicker: str) -> Html:
     colour = {GOOD: "good", BAD: "bad"}.get(STYLES.get(word, ""), "")
-    mark = f"{MARKS[word]} {word.upper()}".strip() if word in MARKS else ""
+    mark = f"{MARKS[word]} {word.upper()}:".strip() if word in MARKS else ""
     return element(
         "p",
         element("b", mark, class_=f"word {colour}") if mark else None,

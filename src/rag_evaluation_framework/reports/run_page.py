@@ -73,7 +73,7 @@ def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: st
         "label": label,
         "title": title,
         "kicker": _kicker(evaluation),
-        "word": said.title,
+        "word": f"{said.title}:" if said.title else "",
         "tone": TONES.get(said.word.lower(), ""),
         "sentence": said.sentence,
         "leads": list(said.lines),

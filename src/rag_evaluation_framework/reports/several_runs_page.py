@@ -77,7 +77,7 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
         ],
         "word": f"{word}:" if rest else "",
         "tone": next((tone for begins, tone in _TONES.items() if word.lower().startswith(begins)), "un"),
-        "sentence": f"{rest or word}.",
+        "sentence": rest or word,
         "leads": [
             *(compared_answers.trait_sentence(trait) for trait in traits[:2]),
             *(f"Compared anyway: {warning}" for warning in comparison.warnings),
