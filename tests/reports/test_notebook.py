@@ -139,7 +139,7 @@ def test_an_evaluation_shows_verdict_figures_and_the_case_with_its_marks(failed:
     assert text[-1].startswith(".failed() .worst(3)")
     html = failed._repr_html_()
     told = words_of(html)
-    assert f"✗ FAILED {headline(failed).sentence}" in told
+    assert f"✗ FAILED: {headline(failed).sentence}" in told
     assert ">= 0.98 missed" in told
     assert "<b>Refunds</b> & when?" in told
     assert "<b>Refunds" not in html
