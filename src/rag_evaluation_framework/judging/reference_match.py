@@ -14,7 +14,7 @@ from bisect import bisect
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from importlib.resources import files
-from itertools import chain, combinations
+from itertools import chain, combinations, islice, product
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
@@ -34,11 +34,12 @@ from rag_evaluation_framework.text.vocabulary import (
 _ASKED = 0.25  # what a word of the reference counts that the question has too
 _NEAR = 0.8  # what a word counts in a near spelling
 _HALF = 0.5  # what it counts where the answer leaves it open; and all of them, told the wrong way round
+_CONTRARY = 1 / 3  # what is left where another number stands in the place of the reference's: less than even odds
 _LATE = 0.95  # what one claim counts that the first sentence does not say: it may be about another thing
 _FULL_ANSWER = 10  # at so many words of the reference, precision has half the weight it has at most
 _REACH = 4  # how many words an *or* reaches
 _SHORTEST_NEAR = 5
-_KEPT, _LONGEST_KEPT, _MATCHES = 512, 40, 64
+_KEPT, _LONGEST_KEPT, _MATCHES, _MOST_PAIRS = 512, 40, 64, 4096
 _NONE: frozenset[str] = frozenset()
 
 # Words that join others or deny them, which is seen apart; units with how many of the smallest are in each,
@@ -48,6 +49,9 @@ _JOINING = frozenset(_DATA["joining"].split())
 _PLAIN_NUMBERS = {word: f"{value}" for word, value in (UNITS | TENS | TIMES).items()}
 _UNITS = {unit: (name, size) for name, sizes in _DATA["measures"].items() for unit, size in sizes.items()}
 _MONTHS = _DATA["months"].split()
+_DATES = {stem(word): kind for kind in ("months", "weekdays", "halves") for word in _DATA[kind].split()}
+_MAY_BE_NO_DATE, _BEFORE_DATES = (frozenset(_DATA[name].split()) for name in ("no_dates", "before_dates"))
+_YEAR = re.compile(r"1\d{3}|20\d\d")
 # Fitted by `python -m benchmarks.cards`: the correctness with even odds, and with odds of nine to one.
 _SCALE: tuple[float, ...] = (0.0, *_DATA["scale"], 1.0)
 _SIMILARITIES = (0.0, 0.5, 0.8, 1.0)
@@ -100,6 +104,12 @@ class _Word(NamedTuple):
     is_denied: bool = False
     options: frozenset[str] = frozenset()
     """The keys on the other side of an *or*."""
+    kind: str = ""
+    """Of a number or a part of a date: what others may stand in its place."""
+
+    @property
+    def value(self) -> tuple[str, float] | str:
+        return self.amount or self.key
 
 
 class _Sentence(NamedTuple):
@@ -109,6 +119,8 @@ class _Sentence(NamedTuple):
     """Whether it says from where to where, or which is more than which."""
     keys: frozenset[str]
     amounts: tuple[tuple[str, float], ...]
+    placed: tuple[tuple[_Word, tuple[str, str, str]], ...]
+    """Its numbers and dates, each with its kind and the words beside it."""
 
 
 class Match(NamedTuple):
@@ -157,7 +169,48 @@ def match_claims(answer: Sequence[str], reference: Sequence[str], question: str 
     weight = words / (words + _FULL_ANSWER) / 2
     precision = right / (right + extra) if right else 1 / (1 + extra)
     figures = tuple([_has_figures(*each) for each in zip(wanted, found, strict=True)])
-    return Match(tuple(recalled), figures, agreed, recall ** (1 - weight) * precision**weight)
+    correctness = recall ** (1 - weight) * precision**weight
+    if correctness and _is_contrary(said, wanted, found, asked):
+        correctness *= _CONTRARY
+    return Match(tuple(recalled), figures, agreed, correctness)
+
+
+def _is_contrary(
+    said: Sequence[_Sentence], wanted: Sequence[_Sentence], found: Sequence[Sequence[float]], asked: _Asked
+) -> bool:
+    """Tell whether an answer has another number or date in the place of one of the reference.
+
+    It stands between the same words, or it is new, and what the sentence says has the other one instead.
+    """
+    places: dict[tuple[str, str, str], set[tuple[str, float] | str]] = {}
+    for word, place in chain.from_iterable(sentence.placed for sentence in said):
+        places.setdefault(place, set()).add(word.value)
+    placed = list(chain.from_iterable(sentence.placed for sentence in wanted))
+    if any(word.value not in places.get(place, {word.value}) for word, place in placed):
+        return True
+    known = {word.value for word, _ in placed} | asked.keys
+    new = [(each, word) for each in said for word, _ in each.placed if word.value not in known]
+    missing = [
+        (sentence, word)
+        for sentence, hits in zip(wanted, found, strict=True)
+        for word, hit in zip(sentence.words, hits, strict=True)
+        if word.kind and not hit
+    ]
+    return any(
+        _are_alike(one.kind, other.kind) and _is_about(each, sentence)
+        for (sentence, one), (each, other) in islice(product(missing, new), _MOST_PAIRS)
+    )
+
+
+def _are_alike(one: str, other: str) -> bool:
+    """Tell whether kinds are the same, or one of two counts has no noun."""
+    return one == other or (one[0] == other[0] == "#" and "#" in (one, other))
+
+
+def _is_about(said: _Sentence, wanted: _Sentence) -> bool:
+    """Tell whether a sentence has half of the words of another, numbers and dates apart."""
+    words = wanted.keys.difference([word.key for word, _ in wanted.placed])
+    return len(words & said.keys) >= _HALF * len(words)
 
 
 def _has_figures(sentence: _Sentence, hits: Sequence[float]) -> bool:
@@ -233,7 +286,7 @@ class _Told:
         found: list[float] = []
         by_key, is_strict = self._by_key, self._is_strict
         for word in words:
-            key, amount, is_bound, _, _ = word
+            key, amount, is_bound, *_ = word
             said = by_key.get(key)
             if amount is not None:
                 hit = 1.0 if amount in self._amounts else self._said(word, said or (), known)
@@ -335,7 +388,10 @@ def _sentence(text: str) -> _Sentence:
     is_directed = _may_have(even, ("from", "than")) and _DIRECTED.search(even) is not None
     words = tuple(_plain_words(tokens) or _words(tokens))
     amounts = tuple([word[1] for word in words if word[1]])
-    return _Sentence(words, is_passive, is_directed, frozenset([word[0] for word in words]), amounts)
+    keys = [word[0] for word in words]
+    beside = zip(words, ["", *keys], [*keys[1:], ""], strict=False)
+    placed = tuple([(word, (word.kind, *near)) for word, *near in beside if word.kind])
+    return _Sentence(words, is_passive, is_directed, frozenset(keys), amounts, placed)
 
 
 def _may_have(even: str, cues: Iterable[str]) -> bool:
@@ -429,7 +485,8 @@ def _han_tokens(run: str, is_denied: bool) -> Iterator[_Token]:
 def _plain_words(tokens: Sequence[_Token]) -> list[_Word] | None:
     """Return the words that count where there is neither a figure nor an *or*, as most often."""
     kinds = {token[0] for token in tokens}
-    if "word" not in kinds or "figure" in kinds or "or" in kinds:
+    is_dated = any(token[1] in _DATES for token in tokens)
+    if "word" not in kinds or "figure" in kinds or "or" in kinds or is_dated:
         return None
     return [_plain_word(token[1], token[2]) for token in tokens if token[0] == "word"]
 
@@ -452,13 +509,36 @@ def _words(tokens: Sequence[_Token]) -> Iterator[_Word]:
             if token.kind == "figure":
                 amount, used = _amount(tokens, place)
                 options = _options(tokens, place) if is_open else _NONE
-                yield _Word(token.key, amount, False, token.is_denied, options)
+                kind = _kind_of_figure(token, amount, tokens[place + used : place + used + 1])
+                yield _Word(token.key, amount, False, token.is_denied, options, kind)
                 place += used
                 continue
             is_bound = place > 0 and tokens[place - 1].kind == "figure"
             options = _options(tokens, place) if is_open else _NONE
-            yield _Word(token.key, None, is_bound, token.is_denied, options)
+            kind = _DATES.get(token.key, "") if _is_date(tokens, place) else ""
+            yield _Word(token.key, None, is_bound, token.is_denied, options, kind)
         place += 1
+
+
+def _kind_of_figure(
+    figure: _Token, amount: tuple[str, float] | None, following: Sequence[_Token]
+) -> str:
+    if ":" in figure.key:
+        return "clock"
+    if _YEAR.fullmatch(figure.key) and (amount is None or amount[0] == "months"):
+        return "year"
+    if amount is not None:
+        return "time" if amount[0] == "months" else amount[0]
+    return "#" + "".join(token.key for token in following if token.kind == "word")
+
+
+def _is_date(tokens: Sequence[_Token], place: int) -> bool:
+    """Tell whether a month is meant, which may be a verb: beside a number, or after a preposition."""
+    if tokens[place].key not in _MAY_BE_NO_DATE:
+        return True
+    before, after = tokens[max(place - 1, 0) : place], tokens[place + 1 : place + 2]
+    is_beside = any(token.kind == "figure" for token in (*before, *after))
+    return is_beside or any(token.key in _BEFORE_DATES for token in before)
 
 
 def _amount(tokens: Sequence[_Token], place: int) -> tuple[tuple[str, float] | None, int]:
