@@ -70,7 +70,10 @@ class LikenessReader(AnswerReader):
     def to_reference(self) -> float:
         if self.method == "embedding":
             return self._cosine(self.answer, self.sample.reference or "")
-        return self.methods.reading(self.sample, self.response, self.method).similarity
+        reading = self.methods.reading(self.sample, self.response, self.method)
+        if reason := reading.no_reply:
+            raise NoValueError(reason)
+        return reading.similarity
 
     @property
     def unasked(self) -> str | None:

@@ -77,7 +77,7 @@ class ClaimsReader(Reader):
     @property
     def correctness(self) -> float:
         if self.on.match is not None:
-            return self.on.match.correctness
+            return self.on.correctness
         likeness = wording_similarity(self.on.answer, self.on.reference)
         return correctness_by_claims(self.by_reference, self.reference_by_answer, similarity=likeness)
 
@@ -89,6 +89,11 @@ class ClaimsReader(Reader):
     def reference_unclaimed(self) -> str | None:
         is_bare = not without_citations(self.sample.reference or "").strip()
         return "the reference claims nothing" if is_bare or not self.on.reference_claims else None
+
+    @property
+    def uncompared(self) -> str | None:
+        is_reply = self.on.match is not None and self.on.replies is not None
+        return self.on.no_reply if is_reply else self.reference_unclaimed
 
     @property
     def unsought(self) -> str | None:

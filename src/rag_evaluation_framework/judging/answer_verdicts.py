@@ -33,11 +33,14 @@ from rag_evaluation_framework.text.tokens import content_keys
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.judging.reference_match import Match
+    from rag_evaluation_framework.judging.turn_matching import Replies
 
 # How words hold an answer against its reference; most metrics need only the contexts.
 _WORDS: Registry[Any] = Registry("comparison by words")
 _WORDS.register("match", "rag_evaluation_framework.judging.reference_match:kept_match")
 _WORDS.register("similarity", "rag_evaluation_framework.judging.reference_match:similarity")
+_WORDS.register("contrary", "rag_evaluation_framework.judging.reference_match:CONTRARY")
+_WORDS.register("replies", "rag_evaluation_framework.judging.turn_matching:compare_replies")
 # From which share on the words of a claim make it one that the other side makes too.
 _MOST = 0.5
 _FINAL_MARKS = ".!?。"
@@ -220,6 +223,31 @@ class Reading:
         found: Match = _WORDS.get("match")(*claims, self.sample.question)
         return found
 
+    @found_once
+    def replies(self) -> Replies | None:
+        """The yes or no that the reference replies and that of the answer; ``None`` of other references."""
+        found: Replies | None = _WORDS.get("replies")(self.answer, self.reference, self.sample.question)
+        return found
+
+    @property
+    def no_reply(self) -> str | None:
+        """Why words cannot tell whether the answer says the yes or no that is all of the reference."""
+        found, is_empty = self.replies, self.response.is_empty or self.answer_class.kind != "answered"
+        if found is None or found.are_equal is not None or is_empty:
+            return None
+        is_all = found.is_bare or not self.reference_claims
+        return "the answer says neither a plain yes nor a plain no" if is_all else None
+
+    @property
+    def correctness(self) -> float:
+        """How right and complete the answer is by its words and its own yes or no."""
+        found = self.match_by_words.correctness
+        if self.replies is None or self.replies.are_equal is None:
+            return found
+        if not self.replies.are_equal:
+            return found * float(_WORDS.get("contrary"))
+        return 1.0 if self.replies.is_all else found
+
     @property
     def similarity(self) -> float:
         """How alike answer and reference are by their words, on a scale that people's verdicts give.
@@ -228,12 +256,12 @@ class Reading:
         """
         if is_the_reference(self.sample, self.response.text or ""):
             return 1.0
-        if self.reference_claims:
-            match = self.match_by_words
-        else:
+        correctness = self.correctness
+        if not self.reference_claims and self.replies is None:
             claims = (claims_of_key(text) for text in (self.answer, self.reference))
             match = _WORDS.get("match")(*(tuple([claim.text for claim in each]) for each in claims))
-        found: float = _WORDS.get("similarity")(match.correctness)
+            correctness = match.correctness
+        found: float = _WORDS.get("similarity")(correctness)
         return found
 
     @found_once

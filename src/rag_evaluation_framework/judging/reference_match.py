@@ -34,7 +34,7 @@ from rag_evaluation_framework.text.vocabulary import (
 _ASKED = 0.25  # what a word of the reference counts that the question has too
 _NEAR = 0.8  # what a word counts in a near spelling
 _HALF = 0.5  # what it counts where the answer leaves it open; and all of them, told the wrong way round
-_CONTRARY = 1 / 3  # what is left where another number stands in the place of the reference's: less than even odds
+CONTRARY = 1 / 3  # what is left where one says the contrary, or another number: less than even odds
 _LATE = 0.95  # what one claim counts that the first sentence does not say: it may be about another thing
 _FULL_ANSWER = 10  # at so many words of the reference, precision has half the weight it has at most
 _REACH = 4  # how many words an *or* reaches
@@ -90,6 +90,7 @@ _DENIAL = re.compile(
     r"\b(?:not(?!\sonly)|no(?!\.?\s?\d)|never|neither|nor|without|cannot|except|(?:instead|rather)\s(?:of|than))\b"
     r"|n't\b|不(?![仅但久断同过])|[没沒](?!落)|无(?![论锡])|無|未(?!来)|非(?![洲常])|除了"
 )
+_DENIES_BEHIND = re.compile(r"without\b|(?<=而)[不没沒无無未]")  # not what stands before it
 _DENIAL_CUES = ("no", "n't", "nei", "never", "without", "except", "instead", "rather")
 _PASSIVE = re.compile(r"\bby\b|[被由]")
 _DIRECTED = re.compile(r"\bfrom\b.*\bto\b|\bthan\b|从.*到|比")
@@ -170,8 +171,8 @@ def match_claims(answer: Sequence[str], reference: Sequence[str], question: str 
     precision = right / (right + extra) if right else 1 / (1 + extra)
     figures = tuple([_has_figures(*each) for each in zip(wanted, found, strict=True)])
     correctness = recall ** (1 - weight) * precision**weight
-    if correctness and _is_contrary(said, wanted, found, asked):
-        correctness *= _CONTRARY
+    if correctness and (told.denies(wanted, found) or _is_contrary(said, wanted, found, asked)):
+        correctness *= CONTRARY
     return Match(tuple(recalled), figures, agreed, correctness)
 
 
@@ -321,6 +322,11 @@ class _Told:
         )
         return _HALF if is_open else 1.0
 
+    def denies(self, wanted: Sequence[_Sentence], found: Sequence[Sequence[float]]) -> bool:
+        """Tell whether a word is said only as what is not so, or a number of another unit."""
+        pairs = chain.from_iterable(zip(each.words, hits, strict=True) for each, hits in zip(wanted, found, strict=True))
+        return self._is_strict and any(not hit and not word.is_bound and word.key in self._by_key for word, hit in pairs)
+
     def is_late(self, words: Sequence[_Word], known: Collection[str]) -> bool:
         """Tell whether a later sentence says more of the words than the first does."""
         if len(self._sentences) < 2:
@@ -437,8 +443,10 @@ def _tokens(even: str) -> list[_Token]:
         return list(chain.from_iterable(map(_tokens_of_piece, pieces)))
     found = list(_TOKEN.finditer(even))
     ends = [each.start() for each in found if each.lastgroup == "end"] if denials else []
-    denied = {bisect(ends, place) for place in denials}
-    return [token for each in found for token in _read(each, bisect(ends, each.start()) in denied)]
+    starts = sorted([at if _DENIES_BEHIND.match(even, at) else at - len(even) for at in denials], reverse=True)
+    denied = {bisect(ends, at % len(even)): at for at in starts}  # of each clause, from where on
+    places = [(each, each.start()) for each in found]
+    return [t for each, at in places for t in _read(each, at > denied.get(bisect(ends, at), at))]
 
 
 @lru_cache(maxsize=1 << 14)

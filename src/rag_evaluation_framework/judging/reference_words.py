@@ -146,6 +146,7 @@ _RESERVE = re.compile(
     r"\b(?:but|unless|except|only|however|although|though|until|before|after|instead|rather|without"
     r"|hardly|rarely|seldom|once|twice|by)\b|但|除|不过|只[有要能]|仅|之[前后]|被"
 )
+_WITHOUT = re.compile(r"\bwithout\b|而[不无没未]")
 
 
 @lru_cache(maxsize=_KEPT)
@@ -273,7 +274,12 @@ def _is_sentence(text: str) -> bool:
 
 
 def _find_reserve(claim: str, reference: str) -> str | None:
-    """Return the reserve that only one of two texts has, or that only one denies: only managers may."""
+    """Return the reserve that only one of two texts has, or that only one denies: only managers may.
+
+    "Without" behind all that the reference says takes nothing back.
+    """
+    head = _WITHOUT.split(comparable(claim), maxsplit=1)[0]
+    claim = head if _keys(reference) <= _keys(head) else claim
     if reserves := _reserves(claim) ^ _reserves(reference):
         return f"has the reference with another reserve: {min(reserves)}"
     return "has the reference and denies it" if _differ_in_denial(claim, reference) else None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rag_evaluation_framework.judging import mentions
 from rag_evaluation_framework.startup import dataclass
-from rag_evaluation_framework.text.normalisation import variants
+from rag_evaluation_framework.text.normalisation import comparable, variants
 from rag_evaluation_framework.text.numbers import even_text, quantities
 from rag_evaluation_framework.text.tokens import Token, pieces
 
@@ -52,6 +52,42 @@ def reply_in(text: str) -> Reply | None:
     if said is None or said.lastgroup == "untold" or mentions.stance_at(text, said.end()) == "open":
         return None
     return Reply(said.lastgroup == "yes", said[0].strip(), said.end())
+
+
+class Replies(NamedTuple):
+    """How an answer meets a reference that replies yes or no; not known where it plainly says neither."""
+
+    are_equal: bool | None
+    is_all: bool
+    """Whether the reference says nothing else that the question does not say."""
+    is_bare: bool
+    """Whether a yes or no was asked for, and the reference has no other word."""
+
+
+def compare_replies(answer: str, reference: str, question: str) -> Replies | None:
+    """Compare an answer's own yes or no with that of a reference; ``None`` of one that replies neither.
+
+    >>> compare_replies("Dogs may not travel.", "Yes", "May dogs travel?")
+    Replies(are_equal=False, is_all=True, is_bare=True)
+    """
+    expected, asked = reply_in(comparable(reference)), even_text(question)
+    if expected is None:
+        return None
+    rest = mentions.telling(even_text(comparable(reference)[expected.end :]), asked)
+    given = _own_reply(even_text(answer), asked)
+    is_open = given is None or (given != expected.is_yes and mentions.says("denies", asked))
+    are_equal = None if is_open else given == expected.is_yes
+    return Replies(are_equal, not _without(rest, [asked]), not rest and asks_yes_or_no(asked, ""))
+
+
+def _own_reply(answer: str, asked: str) -> bool | None:
+    """Return the yes or no of the first clause; one that says all that is asked affirms or denies it."""
+    if given := reply_in(answer):
+        return given.is_yes
+    clause = mentions.phrase("clause_mark").split(answer, maxsplit=1)[0]
+    told = set(mentions.telling(asked, asked))
+    is_echo = told and asks_yes_or_no(asked, "") and mentions.shared(sorted(told), clause) == told
+    return not mentions.is_denied(clause) if is_echo else None
 
 
 # How far an answer says what a reference says beyond its question and the turns before.

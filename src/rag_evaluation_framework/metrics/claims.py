@@ -166,7 +166,7 @@ def noise_sensitivity(by_reference: Sequence[bool], by_useful_contexts: Sequence
 
 
 @metric(
-    "answer_correctness", reads=CLAIMS, version=2, shows=("by_reference",), unless=("reference_unclaimed",)
+    "answer_correctness", reads=CLAIMS, version=3, shows=("by_reference",), unless=("uncompared",)
 )
 def answer_correctness(correctness: float) -> float:
     """How right and complete the answer is, compared with the reference.

@@ -183,12 +183,18 @@ def checked_references(reference: str | Sequence[str]) -> list[str]:
     return references
 
 
-@metric("string_match", reads=TEXTS)
+# Whole words of Latin letters and digits; 2.5 and 1,500 are one each.
+_LATIN = r"\da-z\u00df-\u00f6\u00f8-\u024f\u1e00-\u1eff"
+_WHOLE = late_pattern(rf"[{_LATIN}]+(?:(?<=\d)(?:\.(?=\d)|,(?=\d{{3}}(?!\d)))[{_LATIN}]+)*")
+
+
+@metric("string_match", reads=TEXTS, version=2)
 def string_match(answer: str, reference: str | Sequence[str], *, alternatives: bool = False) -> float:
     """Whether the expected text is in the answer.
 
-    Formula: 1 if the reference is a substring of the answer, both after NFKC, case folding and with
-    single spaces, else 0. With ``alternatives``, "A/B" in the reference means either.
+    Formula: 1 if the reference stands in the answer, both after NFKC, case folding and with single spaces,
+    else 0. Latin letters and digits match as whole words and numbers: "5" stands neither in "15" nor in
+    "2.5". With ``alternatives``, "A/B" in the reference means either.
 
     Empty: 0 for an empty answer; an empty reference is an error.
 
@@ -197,8 +203,13 @@ def string_match(answer: str, reference: str | Sequence[str], *, alternatives: b
     expected = [folded(text) for text in checked_references(reference)]
     if alternatives:
         expected += [part.strip() for text in expected for part in text.split("/")]
-    said = folded(answer)
-    return float(any(text in said for text in expected if text))
+    said = _whole_words(folded(answer))
+    return float(any(_whole_words(text) in said for text in expected if text))
+
+
+def _whole_words(text: str) -> str:
+    """Return a text with a mark where Latin words and numbers begin and end: others do not stand in them."""
+    return _WHOLE.sub("\0\\g<0>\0", text)
 
 
 @metric("exact_match", reads=TEXTS)

@@ -241,6 +241,7 @@ CLAIMS = View(
         _counted("new_words", doc="how many stand neither in the contexts nor in the question"),
         Field("unclaimed", ("answer",), "why the answer claims nothing, or nothing"),
         Field("reference_unclaimed", ("answer",), "why the reference claims nothing, or nothing"),
+        Field("uncompared", ("answer",), "why answer and reference cannot be compared, or nothing"),
         Field("unsought", (), "why no context could be useful, or nothing"),
     ),
     "answers",
