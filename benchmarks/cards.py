@@ -3,7 +3,7 @@
 Figures come from the labelled data (``shared/data`` beside the checkout, or ``RAG_EVAL_LABELLED_DATA``) and
 from sets of our own beside the tests and benchmarks. The prose of a card is written by hand and stays.
 Figures whose data is absent stay as they are, and are named. The scale of ``answer_similarity`` is fitted
-before its card is measured. Choose cards by name: ``python -m benchmarks.cards lexical_relevancy``.
+before its card is measured. Choose cards by name: ``python -m benchmarks.cards lexical_match``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from benchmarks import (
     _falke,
     _ragtruth,
     _refusals,
-    _relevancy,
     _similarity,
     _support_fit,
     _toxicity,
@@ -61,7 +60,6 @@ CARDS: Mapping[str, Mapping[tuple[str, ...], Source]] = {
         ],
         ("Chinese pairs of our own",): _similarity.chinese_rows,
     },
-    "lexical_relevancy": {("ALCE",): _relevancy.rows, ("Chinese pairs of our own",): _relevancy.chinese_rows},
     "lexical_support": {
         ("RAGTruth",): _ragtruth.card_rows,
         ("WiCE",): _wice.rows,

@@ -38,7 +38,7 @@ METRICS: Mapping[str, Sequence[str]] = {
     "faithfulness": ("faithfulness",),
     "five usual metrics": (
         "faithfulness",
-        "answer_relevancy",
+        "answer_similarity",
         "answer_correctness",
         "context_precision",
         "context_recall",
@@ -46,7 +46,7 @@ METRICS: Mapping[str, Sequence[str]] = {
     "eight metrics": (
         "faithfulness",
         "grounded_fraction",
-        "answer_relevancy",
+        "answer_similarity",
         "answer_correctness",
         "context_precision",
         "over_refusal",

@@ -464,13 +464,14 @@ def nothing_to_score(reading: RowReading | None, dataset: str, *, is_asked: bool
     name = f"dataset {dataset}" if reading is None else reading.name
     in_memory = reading is not None and reading.in_memory
     metric = 'metrics=["{}"]' if in_memory else "-m {}"
+    relevancy = metric.format("answer_relevancy") + (", judge=MODEL" if in_memory else " --judge-model MODEL")
     mapped = 'map={{"{}": FIELD}}' if in_memory else "--map {}=FIELD"
     if is_asked:
         where = "" if reading is None else f" Say which field holds it: {mapped.format('reference')}."
         return UsageError(
             f"{name}: no row has an expected answer to hold the answers against.{where}\n"
             f"  Without one: {metric.format('faithfulness')} holds them against the contexts that the system "
-            f"returns, {metric.format('answer_relevancy')} against the question"
+            f"returns; {relevancy} holds them against the question"
         )
     if reading is not None and "answer" not in reading.fields:
         return UsageError(
@@ -481,7 +482,7 @@ def nothing_to_score(reading: RowReading | None, dataset: str, *, is_asked: bool
     where = "" if reading is None else f"Say which field holds them: {mapped.format('contexts')}. "
     return UsageError(
         f"{name}: no row has contexts or an expected answer to score the answers against.\n"
-        f"  {where}Without them: {metric.format('answer_relevancy')} tells whether they answer the question"
+        f"  {where}Without them: {relevancy} tells whether they answer the question"
     )
 
 

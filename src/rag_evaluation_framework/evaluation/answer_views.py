@@ -19,7 +19,6 @@ from rag_evaluation_framework.judging.answer_verdicts import (
     is_the_refusal,
     may_be_declined,
 )
-from rag_evaluation_framework.judging.claims import said_in
 from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.judging.judged_answers import (
     ContextGrades,
@@ -44,10 +43,9 @@ from rag_evaluation_framework.judging.profanity import ProfanityScreening, scree
 from rag_evaluation_framework.judging.rubrics import Rubric, RubricVerdict, default_rubric, judge_rubric
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.metrics.safety import DECLINED
-from rag_evaluation_framework.metrics.views import NoValueError
+from rag_evaluation_framework.metrics.views import NO_REPLY, NoValueError
 from rag_evaluation_framework.records.scores import UNCLEAR
 from rag_evaluation_framework.retrieval.embedders import embedded
-from rag_evaluation_framework.text.tokens import content_keys
 
 
 class AnswerReader(Reader):
@@ -64,31 +62,22 @@ class AnswerReader(Reader):
 
 
 class LikenessReader(AnswerReader):
-    """How alike an answer is to its reference, and to its question: by words, by vectors, or by a judge."""
+    """How alike an answer is to its reference, by words or vectors, and its question, by a model."""
 
     @property
     def to_reference(self) -> float:
         if self.method == "embedding":
             return self._cosine(self.answer, self.sample.reference or "")
-        reading = self.methods.reading(self.sample, self.response, self.method)
-        if reason := reading.no_reply:
-            raise NoValueError(reason)
-        return reading.similarity
-
-    @property
-    def unasked(self) -> str | None:
-        if self.method != "lexical" or content_keys(self.sample.question):
-            return None
-        return "the question has no content words"
+        found = self.methods.reading(self.sample, self.response, self.method).similarity
+        if found is None:
+            raise NoValueError(NO_REPLY)
+        return found
 
     @found_once
     def to_question(self) -> float:
         if self.method == "embedding":
             return self._cosine(self.sample.question, self.answer)
-        if self.method == "judge":
-            return self._rating.value if self.answered else 0.0
-        asked = set(content_keys(self.sample.question))
-        return len(asked & set(content_keys(said_in(self.answer)))) / len(asked)
+        return self._rating.value if self.answered else 0.0
 
     @property
     def answered(self) -> bool:

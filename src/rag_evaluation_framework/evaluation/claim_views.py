@@ -22,7 +22,7 @@ from rag_evaluation_framework.metrics.citations import DEFAULT_TOLERANCE
 from rag_evaluation_framework.metrics.claims import correctness_by_claims
 from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.metrics.texts import wording_similarity
-from rag_evaluation_framework.metrics.views import NoValueError
+from rag_evaluation_framework.metrics.views import NO_REPLY, NoValueError
 from rag_evaluation_framework.records.citations import without_citations
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
 from rag_evaluation_framework.text.numbers import quantities
@@ -77,7 +77,7 @@ class ClaimsReader(Reader):
     @property
     def correctness(self) -> float:
         if self.on.match is not None:
-            return self.on.correctness
+            return self.on.correctness or 0.0
         likeness = wording_similarity(self.on.answer, self.on.reference)
         return correctness_by_claims(self.by_reference, self.reference_by_answer, similarity=likeness)
 
@@ -92,8 +92,9 @@ class ClaimsReader(Reader):
 
     @property
     def uncompared(self) -> str | None:
-        is_reply = self.on.match is not None and self.on.replies is not None
-        return self.on.no_reply if is_reply else self.reference_unclaimed
+        if self.on.match is None or self.on.replies is None:
+            return self.reference_unclaimed
+        return NO_REPLY if self.on.correctness is None else None
 
     @property
     def unsought(self) -> str | None:

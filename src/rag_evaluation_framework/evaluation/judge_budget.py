@@ -62,7 +62,7 @@ class UnjudgedScorer:
         self.name, self.method, self.version = scorer.name, scorer.method, scorer.version
         self.higher_is_better, self.scores_turns = scorer.higher_is_better, scorer.scores_turns
         own = _without_judge(scorer)
-        self._settles = not own.needs_judge
+        self._settles = not own.needs_model
         self._cheap = own if self._settles else _near_to(scorer, own.methods)
         self.is_slow = self._cheap is not None and self._cheap.is_slow
 

@@ -30,7 +30,7 @@ from rag_evaluation_framework.evaluation.scoring import (
 )
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.files.access import sha256
-from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, JudgeBudget, Methods, with_documents
+from rag_evaluation_framework.judging.methods import JudgeBudget, Methods, missing_method, with_documents
 from rag_evaluation_framework.judging.verdict import CORRECT, NOT_JUDGED, WRONG
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_metric, metric_name
 from rag_evaluation_framework.records.documents import Corpus
@@ -539,8 +539,9 @@ def _scorers(entry: DatasetEntry, manifest: Manifest, methods: Methods) -> dict[
     for name in entry.metrics:
         try:
             found[name] = scorer_for(name, methods)
-            if manifest.ci_gate and found[name].needs_judge:
-                raise UsageError(f"metric {name}: needs a judge, or no gate: {HOW_TO_JUDGE}")
+            if manifest.ci_gate and found[name].needs_model:
+                needs, _, remedy = missing_method(found[name].metric.metric)
+                raise UsageError(f"metric {name}: {needs}, or no gate: {remedy}")
         except RagEvalError as error:
             issue = Issue("unavailable-metric", "a metric that is available", str(error), entry.name)
             issues.append(issue.located(str(manifest.file), entry.line))

@@ -23,7 +23,7 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.extensions import Registry
-from rag_evaluation_framework.judging.methods import Methods, Way, chosen_method, way_of
+from rag_evaluation_framework.judging.methods import Methods, Way, chosen_method, missing_method, way_of
 from rag_evaluation_framework.judging.verdict import is_correct, state_of
 from rag_evaluation_framework.metrics.declaration import DECIDES, BoundMetric, check_metric
 from rag_evaluation_framework.metrics.views import CLAIMS, LOCATED, NOTHING_RETRIEVED, Method, NoValueError
@@ -187,9 +187,10 @@ class MetricScorer:
         self.metric, self.methods = metric, methods
         self._given: dict[str, Any] = {"reader": reader, "needs": needs}
         method = chosen_method(metric, methods) if declared.methods else None
-        self.needs_judge = bool(declared.methods) and method is None
-        """Whether only a judge could measure it, and there is none."""
-        way = Way("not scored: needs a judge") if self.needs_judge else way_of(metric, method, methods)
+        self.needs_model = bool(declared.methods) and method is None
+        """Whether only a judge or an embedding model could measure it, and there is none."""
+        lack = f"not scored: {missing_method(declared)[0]}"
+        way = Way(lack) if self.needs_model else way_of(metric, method, methods)
         self.name = str(metric)
         self.method = way.name
         # Figures change with the formula and with the method alike, and either makes them incomparable.
@@ -202,10 +203,10 @@ class MetricScorer:
         """What a judge is asked about an answer; a question that two metrics share is asked once."""
         self.is_slow, self.engines = way.is_slow, way.engines
         """Whether scoring waits for a model, so that a run does it beside its other work."""
-        self._by_turn = view.by_turn and not self.needs_judge
+        self._by_turn = view.by_turn and not self.needs_model
         self.scores_turns = self._by_turn or "turns" in self.needs
         """Whether each turn of a conversation is scored by itself."""
-        if self.needs_judge:
+        if self.needs_model:
             return
         found_by = reader or view.reader or READERS.get(view.name)
         read = partial(found_by, method=method, methods=methods)
@@ -252,8 +253,8 @@ class MetricScorer:
         A turn that fails, fails the conversation; the details still have the values of the others. Where no
         turn is scored, the first reason is reported.
         """
-        if self.needs_judge:
-            return self._skipped("needs a judge")
+        if self.needs_model:
+            return self._skipped(missing_method(self.metric.metric)[1])
         if not self._by_turn or not is_conversation(sample):
             return self._best(sample, response)
         turns = self.methods.latest("turns", turns_of).of(sample, response)

@@ -229,34 +229,32 @@ class Reading:
         found: Replies | None = _WORDS.get("replies")(self.answer, self.reference, self.sample.question)
         return found
 
-    @property
-    def no_reply(self) -> str | None:
-        """Why words cannot tell whether the answer says the yes or no that is all of the reference."""
-        found, is_empty = self.replies, self.response.is_empty or self.answer_class.kind != "answered"
-        if found is None or found.are_equal is not None or is_empty:
-            return None
-        is_all = found.is_bare or not self.reference_claims
-        return "the answer says neither a plain yes nor a plain no" if is_all else None
+    @found_once
+    def correctness(self) -> float | None:
+        """How right and complete the answer is by its words and its own yes or no.
 
-    @property
-    def correctness(self) -> float:
-        """How right and complete the answer is by its words and its own yes or no."""
-        found = self.match_by_words.correctness
-        if self.replies is None or self.replies.are_equal is None:
+        ``None`` where one is all that is expected, and the answer plainly says neither.
+        """
+        found, replies = self.match_by_words.correctness, self.replies
+        is_answer = not self.response.is_empty and self.answer_class.kind == "answered"
+        if replies is None or not is_answer:
             return found
-        if not self.replies.are_equal:
+        if replies.are_equal is None:
+            return None if replies.is_bare or not self.reference_claims else found
+        if not replies.are_equal:
             return found * float(_WORDS.get("contrary"))
-        return 1.0 if self.replies.is_all else found
+        return 1.0 if replies.is_all else found
 
     @property
-    def similarity(self) -> float:
+    def similarity(self) -> float | None:
         """How alike answer and reference are by their words, on a scale that people's verdicts give.
 
         Where both decline, what they say is compared all the same.
         """
         if is_the_reference(self.sample, self.response.text or ""):
             return 1.0
-        correctness = self.correctness
+        if (correctness := self.correctness) is None:
+            return None
         if not self.reference_claims and self.replies is None:
             claims = (claims_of_key(text) for text in (self.answer, self.reference))
             match = _WORDS.get("match")(*(tuple([claim.text for claim in each]) for each in claims))

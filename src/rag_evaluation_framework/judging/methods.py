@@ -24,7 +24,7 @@ from rag_evaluation_framework.extensions import (
     parse_specification,
 )
 from rag_evaluation_framework.files.atomic import check_writable
-from rag_evaluation_framework.metrics.declaration import AUTO, BoundMetric, parse_metric
+from rag_evaluation_framework.metrics.declaration import AUTO, BoundMetric, Metric, parse_metric
 from rag_evaluation_framework.metrics.views import LEXICAL_SUPPORT, Method
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Response
@@ -401,8 +401,16 @@ def _looks_up(metric: str) -> bool:
         return False  # if that is a mistake, binding it reports it
 
 
+def missing_method(metric: Metric) -> tuple[str, str, str]:
+    """Return what a metric needs to be scored, why it is not, and how to set up what it needs."""
+    if "embedding" not in metric.methods:
+        return "needs a judge", "needs a judge", HOW_TO_JUDGE
+    needs = "needs an embedding model or a judge"
+    return needs, f"not measurable by word overlap: {needs}", f"{HOW_TO_EMBED}, or {HOW_TO_JUDGE}"
+
+
 def chosen_method(metric: BoundMetric, methods: Methods) -> Method | None:
-    """Return the method by which a metric is computed; ``None`` where only a judge could and there is none.
+    """Return the method by which a metric is computed; ``None`` where only a model could and there is none.
 
     Asking by name for a method that is not set up is a :class:`UsageError` that says how to set it up.
     """

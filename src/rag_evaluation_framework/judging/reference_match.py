@@ -169,37 +169,38 @@ def match_claims(answer: Sequence[str], reference: Sequence[str], question: str 
     words = sum(len(sentence.words) for sentence in wanted)
     weight = words / (words + _FULL_ANSWER) / 2
     precision = right / (right + extra) if right else 1 / (1 + extra)
-    figures = tuple([_has_figures(*each) for each in zip(wanted, found, strict=True)])
+    missing = [
+        [word for word, hit in zip(each.words, hits, strict=True) if not hit]
+        for each, hits in zip(wanted, found, strict=True)
+    ]
     correctness = recall ** (1 - weight) * precision**weight
-    if correctness and (told.denies(wanted, found) or _is_contrary(said, wanted, found, asked)):
+    if told.denies(chain.from_iterable(missing)) or _has_contrary(said, wanted, missing, asked):
         correctness *= CONTRARY
-    return Match(tuple(recalled), figures, agreed, correctness)
+    return Match(tuple(recalled), tuple(map(_has_figures, missing)), agreed, correctness)
 
 
-def _is_contrary(
-    said: Sequence[_Sentence], wanted: Sequence[_Sentence], found: Sequence[Sequence[float]], asked: _Asked
+def _has_contrary(
+    said: Sequence[_Sentence], wanted: Sequence[_Sentence], missing: Iterable[Sequence[_Word]], asked: _Asked
 ) -> bool:
     """Tell whether an answer has another number or date in the place of one of the reference.
 
     It stands between the same words, or it is new, and what the sentence says has the other one instead.
     """
-    places: dict[tuple[str, str, str], set[tuple[str, float] | str]] = {}
+    if not (placed := [each for sentence in wanted for each in sentence.placed]):
+        return False
+    said_at: dict[tuple[str, str, str], set[tuple[str, float] | str]] = {}
     for word, place in chain.from_iterable(sentence.placed for sentence in said):
-        places.setdefault(place, set()).add(word.value)
-    placed = list(chain.from_iterable(sentence.placed for sentence in wanted))
-    if any(word.value not in places.get(place, {word.value}) for word, place in placed):
+        said_at.setdefault(place, set()).add(word.value)
+    if any(word.value not in said_at.get(place, {word.value}) for word, place in placed):
         return True
     known = {word.value for word, _ in placed} | asked.keys
-    new = [(each, word) for each in said for word, _ in each.placed if word.value not in known]
-    missing = [
-        (sentence, word)
-        for sentence, hits in zip(wanted, found, strict=True)
-        for word, hit in zip(sentence.words, hits, strict=True)
-        if word.kind and not hit
+    new = [(each, word.kind) for each in said for word, _ in each.placed if word.value not in known]
+    lost = [
+        (each, word.kind) for each, words in zip(wanted, missing, strict=True) for word in words if word.kind
     ]
     return any(
-        _are_alike(one.kind, other.kind) and _is_about(each, sentence)
-        for (sentence, one), (each, other) in islice(product(missing, new), _MOST_PAIRS)
+        _are_alike(one, other) and _is_about(each, sentence)
+        for (sentence, one), (each, other) in islice(product(lost, new), _MOST_PAIRS)
     )
 
 
@@ -214,9 +215,8 @@ def _is_about(said: _Sentence, wanted: _Sentence) -> bool:
     return len(words & said.keys) >= _HALF * len(words)
 
 
-def _has_figures(sentence: _Sentence, hits: Sequence[float]) -> bool:
-    missed = [word for word, hit in zip(sentence.words, hits, strict=True) if not hit]
-    return not any(word.amount is not None or word.key[:1].isdigit() for word in missed)
+def _has_figures(missing: Iterable[_Word]) -> bool:
+    return not any(word.amount is not None or word.key[:1].isdigit() for word in missing)
 
 
 kept_match = lru_cache(maxsize=_MATCHES)(match_claims)
@@ -322,10 +322,9 @@ class _Told:
         )
         return _HALF if is_open else 1.0
 
-    def denies(self, wanted: Sequence[_Sentence], found: Sequence[Sequence[float]]) -> bool:
-        """Tell whether a word is said only as what is not so, or a number of another unit."""
-        pairs = chain.from_iterable(zip(each.words, hits, strict=True) for each, hits in zip(wanted, found, strict=True))
-        return self._is_strict and any(not hit and not word.is_bound and word.key in self._by_key for word, hit in pairs)
+    def denies(self, words: Iterable[_Word]) -> bool:
+        """Tell whether one of some missing words is said: to deny it, or as a number of another unit."""
+        return self._is_strict and any(word.key in self._by_key and not word.is_bound for word in words)
 
     def is_late(self, words: Sequence[_Word], known: Collection[str]) -> bool:
         """Tell whether a later sentence says more of the words than the first does."""
@@ -392,7 +391,7 @@ def _sentence(text: str) -> _Sentence:
     tokens = _tokens(even)
     is_passive = _may_have(even, ("by",)) and _PASSIVE.search(even) is not None
     is_directed = _may_have(even, ("from", "than")) and _DIRECTED.search(even) is not None
-    words = tuple(_plain_words(tokens) or _words(tokens))
+    words = tuple(_words(tokens))
     amounts = tuple([word[1] for word in words if word[1]])
     keys = [word[0] for word in words]
     beside = zip(words, ["", *keys], [*keys[1:], ""], strict=False)
@@ -443,8 +442,10 @@ def _tokens(even: str) -> list[_Token]:
         return list(chain.from_iterable(map(_tokens_of_piece, pieces)))
     found = list(_TOKEN.finditer(even))
     ends = [each.start() for each in found if each.lastgroup == "end"] if denials else []
-    starts = sorted([at if _DENIES_BEHIND.match(even, at) else at - len(even) for at in denials], reverse=True)
-    denied = {bisect(ends, at % len(even)): at for at in starts}  # of each clause, from where on
+    denied: dict[int, int] = {}  # of each clause, from where on
+    for at in denials:
+        clause, start = bisect(ends, at), at if _DENIES_BEHIND.match(even, at) else -1
+        denied[clause] = min(start, denied.get(clause, start))
     places = [(each, each.start()) for each in found]
     return [t for each, at in places for t in _read(each, at > denied.get(bisect(ends, at), at))]
 
@@ -490,20 +491,6 @@ def _han_tokens(run: str, is_denied: bool) -> Iterator[_Token]:
             yield _Token("or" if found[0] in _HAN_OR else "joining", found[0], is_denied)
 
 
-def _plain_words(tokens: Sequence[_Token]) -> list[_Word] | None:
-    """Return the words that count where there is neither a figure nor an *or*, as most often."""
-    kinds = {token[0] for token in tokens}
-    is_dated = any(token[1] in _DATES for token in tokens)
-    if "word" not in kinds or "figure" in kinds or "or" in kinds or is_dated:
-        return None
-    return [_plain_word(token[1], token[2]) for token in tokens if token[0] == "word"]
-
-
-@lru_cache(maxsize=1 << 14)
-def _plain_word(key: str, is_denied: bool) -> _Word:
-    return _Word(key, None, False, is_denied, _NONE)
-
-
 def _words(tokens: Sequence[_Token]) -> Iterator[_Word]:
     """Yield the words that count: figures with their units, and whatever does not only join others."""
     is_open = any(token.kind == "or" for token in tokens)
@@ -523,14 +510,12 @@ def _words(tokens: Sequence[_Token]) -> Iterator[_Word]:
                 continue
             is_bound = place > 0 and tokens[place - 1].kind == "figure"
             options = _options(tokens, place) if is_open else _NONE
-            kind = _DATES.get(token.key, "") if _is_date(tokens, place) else ""
+            kind = _DATES[token.key] if token.key in _DATES and _is_date(tokens, place) else ""
             yield _Word(token.key, None, is_bound, token.is_denied, options, kind)
         place += 1
 
 
-def _kind_of_figure(
-    figure: _Token, amount: tuple[str, float] | None, following: Sequence[_Token]
-) -> str:
+def _kind_of_figure(figure: _Token, amount: tuple[str, float] | None, following: Sequence[_Token]) -> str:
     if ":" in figure.key:
         return "clock"
     if _YEAR.fullmatch(figure.key) and (amount is None or amount[0] == "months"):

@@ -165,21 +165,22 @@ def noise_sensitivity(by_reference: Sequence[bool], by_useful_contexts: Sequence
     return share([not right and led for right, led in _paired(by_reference, by_useful_contexts)])
 
 
-@metric(
-    "answer_correctness", reads=CLAIMS, version=3, shows=("by_reference",), unless=("uncompared",)
-)
+@metric("answer_correctness", reads=CLAIMS, version=3, shows=("by_reference",), unless=("uncompared",))
 def answer_correctness(correctness: float) -> float:
     """How right and complete the answer is, compared with the reference.
 
     Formula: by words, recall^(1 − w) × precision^w, over stems, Chinese pairs and values of numbers. Recall
     is the share of the reference's words that the answer says, those of the question at a quarter; precision
     the share of the answer's other words that the reference has; w = n / (2n + 20) for a reference of n
-    words, so that recall leads where the reference is short. By a judge, 0.75 × TP / (TP + (FP + FN) / 2) +
-    0.25 × chrF; TP are the correct claims of the answer, FP its others, FN the claims of the reference that
-    it does not make. Of several references the best counts.
+    words, so that recall leads where the reference is short. A third of it is left where another number or
+    date stands in the place of the reference's, a word of it is denied, or yes and no are reversed; a
+    reference that is a yes or no is compared with the answer's own, 1 or 0. By a judge, 0.75 × TP /
+    (TP + (FP + FN) / 2) + 0.25 × chrF; TP are the correct claims of the answer, FP its others, FN the claims
+    of the reference that it does not make. Of several references the best counts.
 
-    Empty: no value where the reference claims nothing; such a sample is skipped. An answer that claims
-    nothing, such as one that is empty, refuses, does not know or asks back, recalls nothing.
+    Empty: no value where the reference claims nothing, or is a yes or no and the answer plainly says neither;
+    such a sample is skipped. An answer that claims nothing, such as one that is empty, refuses, does not know
+    or asks back, recalls nothing.
 
     Source: ours by words; by a judge ragas, answer correctness with its default weights.
     """

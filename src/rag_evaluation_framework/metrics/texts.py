@@ -304,7 +304,7 @@ def chrf(answer: str, reference: str | Sequence[str]) -> float:
 # How alike an answer and the expected one are.
 
 
-@metric("answer_similarity", reads=LIKENESS, version=2)
+@metric("answer_similarity", reads=LIKENESS, version=3)
 def answer_similarity(to_reference: float) -> float:
     """How alike answer and reference are: at 0.8 nine of ten answers are right, at 0.5 half of them.
 
@@ -314,7 +314,8 @@ def answer_similarity(to_reference: float) -> float:
     the reference is 1; where both decline, their words are compared. Of several references the best counts.
     By the embedding method: the cosine of the two texts, 0 where it is below.
 
-    Empty: 0 for an empty answer, and for one that declines what the reference answers.
+    Empty: 0 for an empty answer, and for one that declines what the reference answers. No value where the
+    reference is a yes or no and the answer plainly says neither; such a sample is skipped.
 
     Source: ours, calibrated on EVOUNA (Wang et al., "Evaluating Open-QA Evaluation", NeurIPS 2023). Words
     do not know that two of them mean the same: a right answer in other words scores low, so give several
@@ -331,17 +332,17 @@ def wording_similarity(answer: str, reference: str | Sequence[str]) -> float:
 # Whether an answer is about what was asked.
 
 
-@metric("answer_relevancy", reads=LIKENESS, shows=("to_question",), unless=("unasked",))
+@metric("answer_relevancy", reads=LIKENESS, version=2, shows=("to_question",))
 def answer_relevancy(to_question: float, *, answered: bool) -> float:
     """How far the answer is about the question; whether it is right is not asked.
 
     Formula: 0 for an answer that refuses, does not know or asks back; else the likeness, cut to 0–1. The
-    likeness is the share of the question's content words taken up by the answer (lexical), the cosine of
-    question and answer (embedding), or 1, 0.5, 0 for fully, partly, not addressed (judge).
+    likeness is the cosine of question and answer (embedding), or 1, 0.5, 0 for fully, partly, not addressed
+    (judge).
 
-    Empty: 0 for an empty answer; the likeness to a question without content words is skipped.
+    Empty: 0 for an empty answer; no value without an embedding model or a judge; such a sample is skipped.
 
-    Source: after Es et al., "RAGAS", EACL 2024, where a judge asks questions back from the answer. A short
-    right answer shares few words with its question: the lexical figure screens, it does not measure.
+    Source: after Es et al., "RAGAS", EACL 2024, where a judge asks questions back from the answer. It is not
+    measurable by word overlap: a short correct answer shares no word with its question.
     """
     return min(max(to_question, 0.0), 1.0) if answered else 0.0

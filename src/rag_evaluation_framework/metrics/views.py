@@ -37,8 +37,6 @@ LEXICAL_MATCH = "lexical match, screening"
 """The default method of what holds an answer against its reference."""
 CALIBRATED_MATCH = "lexical match, calibrated"
 """The default method of how alike an answer and its reference are."""
-WORD_OVERLAP = "lexical overlap, screening"
-"""The default method of how far an answer addresses its question."""
 ANSWER_PATTERNS = "lexical, answer patterns"
 """The default method of the class of an answer."""
 PROFANITY_SCREEN = "lexicon, profanity screen"
@@ -55,6 +53,9 @@ NO_HITS = "the system does not report what it retrieved"
 """Why it cannot be scored what was retrieved."""
 NOTHING_RETRIEVED = "nothing was retrieved"
 """Why there is no share of what was retrieved."""
+
+NO_REPLY = "the answer says neither a plain yes nor a plain no"
+"""Why words cannot hold an answer against a yes or no."""
 
 
 class NoValueError(Exception):
@@ -78,7 +79,7 @@ class Field:
     needs: tuple[str, ...] = ()
     doc: str = ""
     methods: tuple[Method, ...] = ()
-    """The ways to come by it, where a metric's text may choose; the first needs nothing to be set up."""
+    """The ways to come by it, where a metric's text may choose; the first is the one it is listed with."""
     method: str = "exact"
     """How the first way is named beside a figure; empty where it adds nothing to how others are."""
     asks: tuple[str, ...] = ()
@@ -138,11 +139,10 @@ _consistency = partial(_by_support, asks=("consistency",))
 _relevancy = partial(
     Field,
     needs=("question", "answer"),
-    methods=("lexical", "embedding", "judge"),
-    method=WORD_OVERLAP,
+    methods=("embedding", "judge"),
+    method="embedding",
     prompt="relevancy",
     family="answers",
-    languages=ENGLISH_AND_CHINESE,
 )
 _of_a_judge = partial(Field, methods=("judge",), method="judge")
 _graded = partial(_of_a_judge, needs=("question", "answer"), prompt="rubric")
@@ -186,7 +186,6 @@ LIKENESS = View(
             "to_question", doc="how far the answer addresses the question, from 0 to 1", counts_empty=True
         ),
         _relevancy("answered", doc="whether the answer answers at all"),
-        Field("unasked", ("question",), "why nothing can be compared with the question, or nothing"),
     ),
     "texts",
     by_turn=True,
