@@ -87,11 +87,12 @@ _TOKEN = late_pattern(
 _HAN_PART = re.compile(rf"或者?|还是|[{''.join(STRUCTURE)}不没沒无無未]")
 _HAN_OR = frozenset(("或", "或者", "还是"))
 _DENIAL = re.compile(
-    r"\b(?:not(?!\sonly)|no(?!\.?\s?\d)|never|neither|nor|without|cannot|except|(?:instead|rather)\s(?:of|than))\b"
-    r"|n't\b|不(?![仅但久断同过])|[没沒](?!落)|无(?![论锡])|無|未(?!来)|非(?![洲常])|除了"
+    r"\b(?:not(?!\sonly)|no(?!\.?\s?\d)|never|neither|nor|cannot|except|(?:instead|rather)\s(?:of|than))\b"
+    r"|n't\b|(?<!而)(?:不(?![仅但久断同过])|[没沒](?!落)|无(?![论锡])|無|未(?!来))|非(?![洲常])|除了"
 )
-_DENIES_BEHIND = re.compile(r"without\b|(?<=而)[不没沒无無未]")  # not what stands before it
-_DENIAL_CUES = ("no", "n't", "nei", "never", "without", "except", "instead", "rather")
+# Denies what comes after it, not the clause; what is done without something is said of it all the same.
+_WITHOUT = re.compile(r"\bwithout (?!\w+ing\b)([^,;:.!?]+)")
+_DENIAL_CUES = ("no", "n't", "nei", "never", "except", "instead", "rather")
 _PASSIVE = re.compile(r"\bby\b|[被由]")
 _DIRECTED = re.compile(r"\bfrom\b.*\bto\b|\bthan\b|从.*到|比")
 
@@ -122,6 +123,7 @@ class _Sentence(NamedTuple):
     amounts: tuple[tuple[str, float], ...]
     placed: tuple[tuple[_Word, tuple[str, str, str]], ...]
     """Its numbers and dates, each with its kind and the words beside it."""
+    without: frozenset[str]
 
 
 class Match(NamedTuple):
@@ -174,7 +176,7 @@ def match_claims(answer: Sequence[str], reference: Sequence[str], question: str 
         for each, hits in zip(wanted, found, strict=True)
     ]
     correctness = recall ** (1 - weight) * precision**weight
-    if told.denies(chain.from_iterable(missing)) or _has_contrary(said, wanted, missing, asked):
+    if any(map(told.denies, wanted)) or _has_contrary(said, wanted, missing, asked):
         correctness *= CONTRARY
     return Match(tuple(recalled), tuple(map(_has_figures, missing)), agreed, correctness)
 
@@ -269,11 +271,7 @@ class _Told:
         by_key: dict[str, list[_Word]] = {}
         for sentence in sentences:
             for word in sentence.words:
-                said = by_key.get(word[0])
-                if said is None:
-                    by_key[word[0]] = [word]
-                else:
-                    said.append(word)
+                by_key.setdefault(word.key, []).append(word)
         self._by_key = by_key
         self._amounts = {amount for sentence in sentences for amount in sentence.amounts}
 
@@ -285,23 +283,15 @@ class _Told:
     def hits(self, words: Sequence[_Word], known: Collection[str]) -> list[float]:
         """Return how far the answer says each word; what a number counts, only with the number."""
         found: list[float] = []
-        by_key, is_strict = self._by_key, self._is_strict
         for word in words:
-            key, amount, is_bound, *_ = word
-            said = by_key.get(key)
-            if amount is not None:
-                hit = 1.0 if amount in self._amounts else self._said(word, said or (), known)
-            elif said is None:
-                hit = (
-                    _NEAR
-                    if len(key) >= _SHORTEST_NEAR and not self._near.isdisjoint(_shortened(key))
-                    else 0.0
-                )
-            elif is_strict or said[0][4]:
+            if word.amount is not None and word.amount in self._amounts:
+                hit = 1.0
+            elif said := self._by_key.get(word.key, ()):
                 hit = self._said(word, said, known)
             else:
-                hit = 1.0  # in so many words, as most that are said at all
-            found.append(min(hit, found[-1]) if is_bound and found and not found[-1] else hit)
+                may_be_near = len(word.key) >= _SHORTEST_NEAR and not word.amount
+                hit = _NEAR if may_be_near and not self._near.isdisjoint(_shortened(word.key)) else 0.0
+            found.append(min(hit, found[-1]) if word.is_bound and found and not found[-1] else hit)
         return found
 
     def _said(self, word: _Word, said: Sequence[_Word], known: Collection[str]) -> float:
@@ -322,9 +312,11 @@ class _Told:
         )
         return _HALF if is_open else 1.0
 
-    def denies(self, words: Iterable[_Word]) -> bool:
-        """Tell whether one of some missing words is said: to deny it, or as a number of another unit."""
-        return self._is_strict and any(word.key in self._by_key and not word.is_bound for word in words)
+    def denies(self, wanted: _Sentence) -> bool:
+        """Tell whether what one side has without something, the other has with it."""
+        return self._is_strict and any(
+            (each.without ^ wanted.without) & each.keys & wanted.keys for each in self._sentences
+        )
 
     def is_late(self, words: Sequence[_Word], known: Collection[str]) -> bool:
         """Tell whether a later sentence says more of the words than the first does."""
@@ -396,7 +388,8 @@ def _sentence(text: str) -> _Sentence:
     keys = [word[0] for word in words]
     beside = zip(words, ["", *keys], [*keys[1:], ""], strict=False)
     placed = tuple([(word, (word.kind, *near)) for word, *near in beside if word.kind])
-    return _Sentence(words, is_passive, is_directed, frozenset(keys), amounts, placed)
+    without = _NONE.union(*([token[1] for token in _tokens(part)] for part in _WITHOUT.findall(even)))
+    return _Sentence(words, is_passive, is_directed, frozenset(keys), amounts, placed, without)
 
 
 def _may_have(even: str, cues: Iterable[str]) -> bool:
@@ -442,12 +435,8 @@ def _tokens(even: str) -> list[_Token]:
         return list(chain.from_iterable(map(_tokens_of_piece, pieces)))
     found = list(_TOKEN.finditer(even))
     ends = [each.start() for each in found if each.lastgroup == "end"] if denials else []
-    denied: dict[int, int] = {}  # of each clause, from where on
-    for at in denials:
-        clause, start = bisect(ends, at), at if _DENIES_BEHIND.match(even, at) else -1
-        denied[clause] = min(start, denied.get(clause, start))
-    places = [(each, each.start()) for each in found]
-    return [t for each, at in places for t in _read(each, at > denied.get(bisect(ends, at), at))]
+    denied = {bisect(ends, place) for place in denials}
+    return [token for each in found for token in _read(each, bisect(ends, each.start()) in denied)]
 
 
 @lru_cache(maxsize=1 << 14)
@@ -504,7 +493,7 @@ def _words(tokens: Sequence[_Token]) -> Iterator[_Word]:
             if token.kind == "figure":
                 amount, used = _amount(tokens, place)
                 options = _options(tokens, place) if is_open else _NONE
-                kind = _kind_of_figure(token, amount, tokens[place + used : place + used + 1])
+                kind = _kind_of_figure(tokens, place, used, amount)
                 yield _Word(token.key, amount, False, token.is_denied, options, kind)
                 place += used
                 continue
@@ -515,14 +504,17 @@ def _words(tokens: Sequence[_Token]) -> Iterator[_Word]:
         place += 1
 
 
-def _kind_of_figure(figure: _Token, amount: tuple[str, float] | None, following: Sequence[_Token]) -> str:
-    if ":" in figure.key:
+def _kind_of_figure(tokens: Sequence[_Token], place: int, used: int, amount: tuple[str, float] | None) -> str:
+    key, after = tokens[place].key, tokens[place + used : place + used + 1]
+    if ":" in key:
         return "clock"
-    if _YEAR.fullmatch(figure.key) and (amount is None or amount[0] == "months"):
+    if place and tokens[place - 1].key.endswith("周"):
+        return "weekdays"
+    if _YEAR.fullmatch(key) and (amount is None or amount[0] == "months"):
         return "year"
     if amount is not None:
         return "time" if amount[0] == "months" else amount[0]
-    return "#" + "".join(token.key for token in following if token.kind == "word")
+    return "#" + "".join(token.key for token in after if token.kind == "word")
 
 
 def _is_date(tokens: Sequence[_Token], place: int) -> bool:
