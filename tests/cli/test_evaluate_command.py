@@ -92,6 +92,19 @@ def test_metrics_that_cannot_be_measured_are_a_clear_error_before_any_request(
     assert not (project / "runs").exists()
 
 
+def test_relevancy_needs_a_model_under_the_gate_and_an_embedder_is_one(
+    evaluate: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(project))
+    target = write_function(project, "other", "return 'Nobody can tell.'")
+    gate = ("--target", target, "--dataset", "rag-quality", "-m", "answer_relevancy", "--threshold")
+    ended = evaluate(*gate, "answer_relevancy=0.1", "--dry-run")
+    assert ended.code == 2
+    assert "answer_relevancy: needs an embedding model or a judge, or no gate: give --embedder" in ended.err
+    assert evaluate(*gate, "answer_relevancy=0.1").code == 2
+    assert evaluate(*gate, "answer_relevancy=1.0", "--embedder", "hashing").code == 1
+
+
 def test_a_threshold_that_words_do_not_reach_on_right_answers_is_warned_about(
     evaluate: Command, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,7 +41,7 @@ TO_ADD = {
         ),
         ASK,
     ),
-    "deepeval_turns.json": "Without them: -m answer_relevancy tells whether they answer the question",
+    "deepeval_turns.json": "Without them: -m answer_relevancy --judge-model MODEL tells whether",
     "parent_missing.jsonl": "expected its parent in the files",
 }
 

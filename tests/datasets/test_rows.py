@@ -401,6 +401,7 @@ def test_questions_alone_are_told_what_their_answers_could_be_held_against() -> 
     with pytest.raises(UsageError, match="no row has an expected answer to hold the answers against") as told:
         evaluate([{"question": "Who runs the office?"}], target=lambda question: "Anna runs it.")
     (_, relevancy) = re.findall(r'metrics=\["(\w+)"\]', str(told.value))
+    assert f'metrics=["{relevancy}"], judge=MODEL' in str(told.value)
     asked = [{"question": "Who runs the office?"}]
-    result = evaluate(asked, target=lambda question: "Anna runs it.", metrics=[relevancy])
+    result = evaluate(asked, target=lambda question: "Anna runs it.", metrics=[relevancy], embedder="hashing")
     assert result.metrics[relevancy].n_scored == 1

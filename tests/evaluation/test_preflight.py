@@ -206,6 +206,29 @@ def test_write_access_is_checked_on_the_nearest_folder_that_exists(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
+    ("metric", "needs", "remedy"),
+    [
+        ("bias", "needs a judge", "give --judge-model"),
+        (
+            "answer_relevancy",
+            "needs an embedding model or a judge",
+            "give --embedder EMBEDDER, or give --judge-model",
+        ),
+    ],
+)
+def test_a_metric_that_only_a_model_can_measure_is_a_problem_under_the_gate_and_says_how_to_get_one(
+    tmp_path: Path, metric: str, needs: str, remedy: str
+) -> None:
+    records = [{"input": "a", "expected": "b"}]
+    gated = manifest_of(tmp_path, records, metrics=f"[{metric}]", gate=True)
+    with pytest.raises(InputError, match=f"{metric}: {needs}, or no gate: {remedy}"):
+        plan_evaluation(gated)
+    open_gate = manifest_of(tmp_path, records, metrics=f"[{metric}]")
+    (dataset,) = plan_evaluation(open_gate).datasets
+    assert dataset.scorers[0].method == f"not scored: {needs}"
+
+
+@pytest.mark.parametrize(
     ("metric", "field"), TABLES["what_plain_samples_do_not_have_is_told_before_the_first_request"]
 )
 def test_what_plain_samples_do_not_have_is_told_before_the_first_request(

@@ -91,13 +91,23 @@ def test_what_only_a_judge_can_measure_is_skipped_without_one_and_never_scored()
         assert score.method == "not scored: needs a judge"
 
 
+def test_relevancy_without_a_model_is_skipped_with_what_to_add_and_words_cannot_be_asked_for() -> None:
+    score = scorer_for("answer_relevancy").score(SAMPLE, Response(text="In the cellar."))
+    needs = "needs an embedding model or a judge"
+    assert (score.status, score.reason) == ("skipped", f"not measurable by word overlap: {needs}")
+    assert score.method == f"not scored: {needs}"
+    for methods in (EMBEDDED, JUDGED):
+        assert not scorer_for("answer_relevancy", methods).needs_model
+    with pytest.raises(UnknownNameError, match="method of answer_relevancy"):
+        scorer_for("answer_relevancy(method=lexical)", EMBEDDED)
+
+
 def test_the_method_stands_in_the_score_and_in_the_name_where_it_was_asked_for() -> None:
     plain = scorer_for("answer_similarity", EMBEDDED)
     asked = scorer_for("answer_similarity(method=lexical)", EMBEDDED)
     assert (plain.name, plain.method) == ("answer_similarity", "embedding:hashing(dimensions=1024)")
     assert (asked.name, asked.method) == ("answer_similarity(method=lexical)", "lexical match, calibrated")
     assert scorer_for("answer_relevancy", EMBEDDED).method == "embedding:hashing(dimensions=1024)"
-    assert scorer_for("answer_relevancy(method=lexical)", EMBEDDED).method.startswith("lexical")
 
 
 @pytest.mark.parametrize(

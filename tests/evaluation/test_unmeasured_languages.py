@@ -24,7 +24,6 @@ BY_WORDS = (
         "answer_correctness",
         "claim_f1",
         "context_recall",
-        "answer_relevancy",
         "answer_similarity",
     ),
     *("grounded_fraction", "over_refusal", "toxicity"),

@@ -69,7 +69,6 @@ def test_of_several_references_the_best_counts(name: str) -> None:
     [
         *[(name, 0.0) for name in ("answer_correctness", "claim_recall", "claim_f1", "answer_similarity")],
         *[(name, 0.0) for name in ("token_f1", "string_match", "exact_match", "rouge", "bleu", "chrf")],
-        *[(name, 0.0) for name in ("answer_relevancy",)],
         *[(name, None) for name in ("faithfulness", "hallucination", "claim_precision", "citation_recall")],
         *[(name, None) for name in ("grounded_fraction", "toxicity", "over_refusal")],
     ],

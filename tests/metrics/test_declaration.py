@@ -190,7 +190,7 @@ def test_signatures_methods_and_languages_are_told_for_people() -> None:
     faithful = parse_metric("faithfulness").metric
     assert faithful.languages("lexical") == ("en", "zh")
     assert faithful.languages("judge") == faithful.languages(own_support=True) == ()
-    assert parse_metric("answer_relevancy").metric.languages(own_support=True) == ("en", "zh")
+    assert parse_metric("answer_similarity").metric.languages(own_support=True) == ("en", "zh")
 
 
 def test_a_field_in_two_languages_and_one_in_a_third_have_those_of_both() -> None:

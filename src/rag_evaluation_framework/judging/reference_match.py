@@ -121,7 +121,7 @@ class _Sentence(NamedTuple):
     """Whether it says from where to where, or which is more than which."""
     keys: frozenset[str]
     amounts: tuple[tuple[str, float], ...]
-    placed: tuple[tuple[_Word, tuple[str, str, str]], ...]
+    placed: tuple[tuple[_Word, tuple[str, ...]], ...]
     """Its numbers and dates, each with its kind and the words beside it."""
     without: frozenset[str]
 
@@ -190,7 +190,7 @@ def _has_contrary(
     """
     if not (placed := [each for sentence in wanted for each in sentence.placed]):
         return False
-    said_at: dict[tuple[str, str, str], set[tuple[str, float] | str]] = {}
+    said_at: dict[tuple[str, ...], set[tuple[str, float] | str]] = {}
     for word, place in chain.from_iterable(sentence.placed for sentence in said):
         said_at.setdefault(place, set()).add(word.value)
     if any(word.value not in said_at.get(place, {word.value}) for word, place in placed):
@@ -386,7 +386,7 @@ def _sentence(text: str) -> _Sentence:
     words = tuple(_words(tokens))
     amounts = tuple([word[1] for word in words if word[1]])
     keys = [word[0] for word in words]
-    beside = zip(words, ["", *keys], [*keys[1:], ""], strict=False)
+    beside = zip(words, ["", "", *keys], ["", *keys], [*keys[1:], ""], strict=False)
     placed = tuple([(word, (word.kind, *near)) for word, *near in beside if word.kind])
     without = _NONE.union(*([token[1] for token in _tokens(part)] for part in _WITHOUT.findall(even)))
     return _Sentence(words, is_passive, is_directed, frozenset(keys), amounts, placed, without)

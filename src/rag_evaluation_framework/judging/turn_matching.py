@@ -85,7 +85,8 @@ def _own_reply(answer: str, asked: str) -> bool | None:
     if given := reply_in(answer):
         return given.is_yes
     clause = mentions.phrase("clause_mark").split(answer, maxsplit=1)[0]
-    told = set(mentions.telling(asked, asked))
+    idle = mentions.places_in(asked, "beside_verb")
+    told = {piece for piece in mentions.telling(asked, asked) if piece.start not in idle}
     is_echo = told and asks_yes_or_no(asked, "") and mentions.shared(sorted(told), clause) == told
     return not mentions.is_denied(clause) if is_echo else None
 
