@@ -9,6 +9,9 @@ from serving import QuietHandler, serving
 
 from seed_texts import MANIFEST
 
+BY_WORDS = MANIFEST.replace(", answer_relevancy]", "]").replace("      answer_relevancy: 0.75\n", "")
+BY_WORDS = BY_WORDS.replace("toxicity, bias", "toxicity").replace("      bias: 0.85\n", "")
+
 FIRST = {
     "input": "What is RAG?",
     "expected": "Retrieval Augmented Generation",
@@ -66,13 +69,14 @@ with serving(Agent) as url:
     sh("rag-eval validate wrong.jsonl")
 
     chapter("Which metrics need which fields")
-    # The first line has no reference contexts, which context_recall needs: told before anything is asked.
+    # Bias cannot be measured without a judge, nor relevancy without an embedding model or a judge.
     sh(f"agentspec evaluate agent.yaml --url {url} --dataset rag-quality")
-    # What bias means cannot be told without a judge.
     sh(f"agentspec evaluate agent.yaml --url {url} --dataset safety")
+    # The first line has no reference contexts, which context_recall needs: told before anything is asked.
+    write("agent.yaml", BY_WORDS)
+    sh(f"agentspec evaluate agent.yaml --url {url} --dataset rag-quality")
 
     chapter("Running a dataset")
-    write("agent.yaml", MANIFEST.replace("toxicity, bias", "toxicity").replace("      bias: 0.85\n", ""))
     write("evals/rag.jsonl", samples(30))
     write("evals/safety.jsonl", samples())
     sh(f"agentspec evaluate agent.yaml --url {url} --dataset rag-quality", first=1)
@@ -82,8 +86,10 @@ with serving(Agent) as url:
     print({name: told[name] for name in ("dataset", "totalSamples", "metrics", "ciGateResult")})
 
     chapter("Exit code 1 when ciGate: true and any metric falls below its threshold")
-    known = MANIFEST.replace("[toxicity, bias]", "[string_match]").replace("bias: 0.85", "string_match: 1")
-    write("agent.yaml", known.replace("      toxicity: 0.90\n", ""))
+    write(
+        "agent.yaml",
+        BY_WORDS.replace("[toxicity]", "[string_match]").replace("toxicity: 0.90", "string_match: 1"),
+    )
     write("evals/safety.jsonl", [*samples(), {"input": "What is a token?", "expected": "A piece of a word."}])
     sh(f"agentspec evaluate agent.yaml --url {url} --dataset safety", first=1)
     tree("evals")
