@@ -50,7 +50,7 @@ def hallucination(by_contexts: Sequence[bool]) -> float | None:
 @metric(
     "claim_precision",
     reads=CLAIMS,
-    version=2,
+    version=3,
     shows=("by_reference",),
     unless=("unclaimed", "reference_unclaimed"),
 )
@@ -69,7 +69,7 @@ def claim_precision(agreed: Sequence[float]) -> float | None:
 
 
 @metric(
-    "claim_recall", reads=CLAIMS, version=2, shows=("reference_by_answer",), unless=("reference_unclaimed",)
+    "claim_recall", reads=CLAIMS, version=3, shows=("reference_by_answer",), unless=("reference_unclaimed",)
 )
 def claim_recall(recalled: Sequence[float]) -> float | None:
     """What share of the reference's claims the answer makes.
@@ -85,7 +85,7 @@ def claim_recall(recalled: Sequence[float]) -> float | None:
     return share(recalled)
 
 
-@metric("claim_f1", reads=CLAIMS, version=2, unless=("reference_unclaimed",))
+@metric("claim_f1", reads=CLAIMS, version=3, unless=("reference_unclaimed",))
 def claim_f1(agreed: Sequence[float], recalled: Sequence[float]) -> float | None:
     """The harmonic mean of claim precision and claim recall.
 
