@@ -136,6 +136,7 @@ SOAK_SECONDS ?= 600
 soak: $(VENV)/.dev ## evaluate, kill and resume over and over; nothing may be lost or grow (SOAK_SECONDS, by default 600)
 	@$(BIN)/python -m benchmarks.soak $(SOAK_SECONDS)
 	@GATE_CASES=100000 $(BIN)/python -m pytest -q tests/results/test_answer_gate.py
+	@RAG_EVAL_LONG_TESTS=1 $(BIN)/python -m pytest -q tests/judging/test_long_texts.py
 
 MUTANTS ?= 500
 SEED ?= 0

@@ -130,7 +130,7 @@ _LEAD = re.compile(
 _MARKER = late_pattern(r"\[[^\[\]]{1,200}\]|【[^【】]{1,200}】|［[^［］]{1,200}］")
 _LETTER = re.compile(r"[^\W_]")
 _HAN = late_pattern(rf"[{HAN}]")
-_TABLE_RULE = re.compile(r"\|?[\s|:-]*-[\s|:-]*\Z")
+_TABLE_RULE = re.compile(r"(?=[\s|:]*+-)[\s|:-]*+\Z")
 _OF_TABLE_RULES = ("|", ":", "-")
 _UNDERLINED = re.compile(r"[^\n]+\n[^\S\n]*(?:-{3,}|={3,})\Z")
 _ENDS_AS_QUESTION = re.compile(rf"[?？][\s{CLOSERS}]*\Z")

@@ -70,7 +70,7 @@ class KeyPlaces(dict[str, int]):
     def _with_most(self, keys: frozenset[str]) -> tuple[int, int]:
         held = list(map(self.__getitem__, keys))
         counts = self.counts(held)
-        count = max(counts, default=0)
+        count = _highest(counts, len(held))
         if not count:
             return 0, 0
         units = _places(counts, count)
@@ -81,14 +81,14 @@ class KeyPlaces(dict[str, int]):
 
     def most_alone(self, keys: frozenset[str]) -> int:
         """Return how many of the keys one unit has at most."""
-        return max(self.counts(list(map(self.__getitem__, keys))), default=0)
+        return _highest(self.counts(list(map(self.__getitem__, keys))), len(keys))
 
     def closest(self, keys: frozenset[str]) -> int:
         """Return the units with most of the keys, as :meth:`with_most` does."""
         if keys in self._most:
             return self._most[keys][1]
         counts = self.counts(list(map(self.__getitem__, keys)))
-        count = max(counts, default=0)
+        count = _highest(counts, len(keys))
         return _places(counts, count) if count else 0
 
     def _most_of_two(self, held: Sequence[int], counts: Sequence[int], found: int) -> int:
@@ -106,7 +106,7 @@ class KeyPlaces(dict[str, int]):
             for alike in _alike(_places(counts, count), held):
                 looked_at += 1
                 others = [each for each in held if not each & alike]
-                most = max(most, count + max(self.counts(others)))
+                most = max(most, count + _highest(self.counts(others), len(others)))
                 if most >= highest:
                     break
         return most
@@ -128,6 +128,13 @@ class KeyPlaces(dict[str, int]):
         """Return the unit at a place."""
         text = bisect_right(self.firsts, place) - 1
         return text, place - self.firsts[text]
+
+
+def _highest(counts: Sequence[int], most: int) -> int:
+    """Return the highest count; to look for each in bytes is faster than to read them one after another."""
+    if isinstance(counts, bytes):
+        return next((count for count in range(most, 0, -1) if count in counts), 0)
+    return max(counts, default=0)
 
 
 def _places(counts: Sequence[int], count: int) -> int:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect
+from bisect import bisect, insort
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from importlib.resources import files
-from itertools import chain, combinations, islice, product
+from itertools import chain, islice, product
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
@@ -38,8 +38,10 @@ CONTRARY = 1 / 3  # what is left where one says the contrary, or another number:
 _LATE = 0.95  # what one claim counts that the first sentence does not say: it may be about another thing
 _FULL_ANSWER = 10  # at so many words of the reference, precision has half the weight it has at most
 _REACH = 4  # how many words an *or* reaches
-_SHORTEST_NEAR = 5
+_SHORTEST_NEAR, _LONGEST_NEAR = 5, 40
 _KEPT, _LONGEST_KEPT, _MATCHES, _MOST_PAIRS = 512, 40, 64, 4096
+# No answer takes a time that grows with the square of its length: what is compared with all is bounded.
+_MOST_SAID, _MOST_TURNED, _LONGEST_TURNED, _MOST_COMPARED = 64, 200, 400, 1 << 16
 _NONE: frozenset[str] = frozenset()
 
 # Words that join others or deny them, which is seen apart; units with how many of the smallest are in each,
@@ -94,7 +96,8 @@ _DENIAL = re.compile(
 _WITHOUT = re.compile(r"\bwithout (?!\w+ing\b)([^,;:.!?]+)")
 _DENIAL_CUES = ("no", "n't", "nei", "never", "except", "instead", "rather")
 _PASSIVE = re.compile(r"\bby\b|[被由]")
-_DIRECTED = re.compile(r"\bfrom\b.*\bto\b|\bthan\b|从.*到|比")
+# Of a line without a *to*, the first *from* alone is tried.
+_DIRECTED = re.compile(r"^(?:(?>.*?\bfrom\b).*\bto\b|(?>.*?从).*到)|\bthan\b|比", re.MULTILINE)
 
 
 class _Word(NamedTuple):
@@ -296,7 +299,7 @@ class _Told:
 
     def _said(self, word: _Word, said: Sequence[_Word], known: Collection[str]) -> float:
         most = 0.0
-        for each in said:
+        for each in said[:_MOST_SAID]:
             most = max(most, self._same(word, each, known))
             if most == 1.0:
                 break
@@ -320,7 +323,7 @@ class _Told:
 
     def is_late(self, words: Sequence[_Word], known: Collection[str]) -> bool:
         """Tell whether a later sentence says more of the words than the first does."""
-        if len(self._sentences) < 2:
+        if not 2 <= len(self._sentences) <= _MOST_COMPARED // max(len(words), 1):
             return False
         alone = (_Told([each], self._asked, is_one=True) for each in self._sentences)
         shares = [sum(each.hits(words, known)) for each in alone]
@@ -332,12 +335,18 @@ class _Told:
             return False
         places = {word.key: place for place, word in enumerate(wanted.words) if not word.key[:1].isdigit()}
         asked = self._asked.keys if not self._asked.keys.issuperset(places) else ()
-        for sentence in self._sentences:
+        for sentence in self._sentences[:_MOST_TURNED]:
+            if len(sentence.words) > _LONGEST_TURNED or len(places.keys() & sentence.keys) < 2:
+                continue
             order = [word.key for word in sentence.words if word.key in places]
             if len(order) != len(set(order)) or sentence.is_passive != wanted.is_passive:
                 continue
-            pairs = list(combinations([places[key] for key in order if key not in asked], 2))
-            if 2 * sum(first > second for first, second in pairs) > len(pairs):
+            before: list[int] = []
+            turned = 0
+            for place in [places[key] for key in order if key not in asked]:
+                turned += len(before) - bisect(before, place)
+                insort(before, place)
+            if 4 * turned > len(before) * (len(before) - 1):
                 return len(order) > 2 or wanted.is_directed
         return False
 
@@ -364,9 +373,9 @@ def _shortened(word: str) -> frozenset[str]:
     """Return a word and what is left of it without a letter, each after its first: near spellings share that.
 
     Words that share one of these are a letter apart: put in, left out, changed, or swapped with the next.
-    Short words and numbers have no near spellings.
+    Short words and numbers have no near spellings, nor has what is too long for a word.
     """
-    if len(word) < _SHORTEST_NEAR - 1 or not word.isalpha():
+    if not _SHORTEST_NEAR - 1 <= len(word) <= _LONGEST_NEAR + 1 or not word.isalpha():
         return _NONE
     first = word[0]
     return frozenset(

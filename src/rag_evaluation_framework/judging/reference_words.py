@@ -141,6 +141,9 @@ _NUMBER = late_pattern(
     rf"(?<![a-z\d.:])(-?\d+(?:[.:]\d+)*%?)(?:[\s-]?([a-z]+)|(公[里斤分]|小时|分钟|千[克米]|[{HAN}]))?"
 )
 _LONGEST_NAME, _BRIEF = 4, 8
+# No answer takes a time that grows with the square of its length: each claim is compared with each only in
+# texts of so many, so many places are looked at, and around each so many characters are read.
+_MOST_COMPARED, _MOST_PLACES, _LONGEST_CLAUSE = 1 << 14, 200, 400
 _GRAMMAR = STOP_WORDS.union(PARTICLES)
 _RESERVE = re.compile(
     r"\b(?:but|unless|except|only|however|although|though|until|before|after|instead|rather|without"
@@ -166,10 +169,13 @@ _even = lru_cache(maxsize=_KEPT)(even_text)
 
 
 def _places(text: _Text, wanted: _Text) -> Iterator[tuple[int, int]]:
-    """Yield where a text has all the words of another, side by side."""
+    """Yield the first places where a text has all the words of another, side by side."""
     at = text.joined.find(wanted.joined) if wanted.places else -1
-    while at >= 0:
-        first = text.joined.count(" ", 0, at)
+    first = counted = 0
+    for _ in range(_MOST_PLACES):
+        if at < 0:
+            break
+        first, counted = first + text.joined.count(" ", counted, at), at
         yield text.places[first][0], text.places[first + len(wanted.places) - 1][1]
         at = text.joined.find(wanted.joined, at + 1)
 
@@ -186,6 +192,8 @@ def _find(said: str, reference: str) -> tuple[_Text, list[tuple[int, int]]]:
 def _has_words(said: str, reference: str, question: str) -> bool:
     """Tell whether an answer makes each claim of a reference in its words, and puts others between them."""
     points = [each.text for each in statements_of(said_in(reference))] if _is_sentence(reference) else []
+    if len(points) * len(statements_of(said)) > _MOST_COMPARED:
+        return False
     return all(_makes_claim(_nearest_claim(said, each), each, question) for each in points) and bool(points)
 
 
@@ -263,7 +271,8 @@ def _find_doubt(text: _Text, places: Sequence[tuple[int, int]], reference: str, 
         stance = mentions.stance_at(small, start)
         if stance == "denied" or mentions.denies_asked(small, start, of_name):
             return "has the reference and denies it"
-        left_open = _LEFT_OPEN.search(text.text, 0, start) or _LEFT_OPEN_AFTER.match(text.text, end)
+        left_open = _LEFT_OPEN.search(text.text, max(0, start - _LONGEST_CLAUSE), start)
+        left_open = left_open or _LEFT_OPEN_AFTER.match(text.text, end, end + _LONGEST_CLAUSE)
         if stance == "open" or left_open:
             return "has the reference and leaves it open"
     return _find_reserve(_nearest_claim(text.text, reference), reference) if _is_sentence(reference) else None
@@ -329,12 +338,22 @@ def _count_words_outside(said: str, keys: Sequence[str]) -> int:
 
 def _is_copied(said: str, contexts: Sequence[str]) -> bool:
     words = _read(said).joined.split()
-    runs = [" ".join(words[start : start + _STRETCH]) for start in range(len(words) - _STRETCH + 1)]
-    passages = [_read(context).joined for context in contexts if _count_words(context) > _LONG_PASSAGE]
-    return any(sum(f" {run} " in each for run in runs) >= _COPIED * len(runs) for each in passages)
+    runs = _runs(words)
+    passages = [
+        set(_runs(_read(context).joined.split()))
+        for context in contexts
+        if _count_words(context) > _LONG_PASSAGE
+    ]
+    return any(sum(run in each for run in runs) >= _COPIED * len(runs) for each in passages)
 
 
-_BETWEEN_ITEMS = re.compile(r"\s*(?:[\n;；/、]|[,，](?!\d))\s*(?:[-*•]|\d+[.)]|(?:and|or)\b|和|或者?)?\s*")
+def _runs(words: Sequence[str]) -> list[tuple[str, ...]]:
+    return list(zip(*(words[start:] for start in range(_STRETCH)), strict=False))
+
+
+_BETWEEN_ITEMS = re.compile(
+    r"(?:(?:(?<!\s)\s++)?(?:[;；/、]|[,，](?!\d))|(?:(?<!\s)[^\S\n]++)?\n)\s*+(?:[-*•]|\d+[.)]|(?:and|or)\b|和|或者?)?\s*"
+)
 _ALTERNATIVE = re.compile(r"\b(?:alternatively|(?:may|might) also be|others? say)\b|也可能", re.IGNORECASE)
 _JOINT = r"\s*,?\s*(?:\b(?:or|and)\b|[/&、]|或者?|还是|以及|[和与])\s*(?:(?:also|by|in|at|on|to|the|an?) )*"
 _AFTER = re.compile(
@@ -363,13 +382,19 @@ def _is_known(value: str, known: Sequence[str]) -> bool:
     if HAN_CHARACTER.match(value):
         return any(value[:2] in each for each in known)
     words = set(_read(value).joined.split()) - STOP_WORDS
-    return not words or any(not words.isdisjoint(_read(each).joined.split()) for each in known)
+    return not words or not words.isdisjoint(_words_of(tuple(known)))
+
+
+@lru_cache(maxsize=2)
+def _words_of(texts: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(word for each in texts for word in _read(each).joined.split())
 
 
 def _joined_values(text: _Text, key: str) -> Iterator[str]:
     """Yield what *and*, *or* and their like join to a key."""
     for start, end in _places(text, _read(key)):
-        around = _AFTER.match(text.text, end), _BEFORE.search(text.text, max(0, start - 60), start)
+        after = _AFTER.match(text.text, end, end + _LONGEST_CLAUSE)
+        around = after, _BEFORE.search(text.text, max(0, start - 60), start)
         for found in filter(None, around):
             if other := _find_value(found["other"], is_name=text.text[start].isupper() and key[0].isupper()):
                 yield other
@@ -405,14 +430,15 @@ def _find_contrary_number(said: str, reference: str, question: str) -> str | Non
     texts = (said, reference)
     if _INEXACT.search(comparable(f"{said} {reference}")) or _reserves(said) != _reserves(reference):
         return None
-    given, wanted = ([one for one in _numbers(each) if one.value not in _values(question)] for each in texts)
+    asked, known = _values(question), _values(reference)
+    given, wanted = ([one for one in _numbers(each) if one.value not in asked] for each in texts)
     words = [[word for word in _read(_even(each)).joined.split() if not word[-1].isdigit()] for each in texts]
     if words[0] != words[1]:
-        given = [each for each in given if each.value not in _values(reference)]
+        given = [each for each in given if each.value not in known]
         if not (len(given) == len(wanted) == 1 and _is_about(said, reference, question)):
             return None
     pairs = [pair for pair in zip(given, wanted, strict=False) if pair[0].value != pair[1].value]
-    is_plain = pairs and _values(reference).isdisjoint(one.value for one, _ in pairs)
+    is_plain = pairs and known.isdisjoint(one.value for one, _ in pairs)
     is_plain = is_plain and all(one.unit == other.unit and not _is_near(one, other) for one, other in pairs)
     return pairs[0][0].written if is_plain else None
 

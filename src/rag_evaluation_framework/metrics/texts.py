@@ -23,6 +23,9 @@ from rag_evaluation_framework.text.tokens import plain_tokens, word_tokens
 
 # ROUGE: overlap of n-grams, or the longest common subsequence, as an F-measure.
 
+_MOST_IN_ORDER = 1 << 14
+"""Tokens of a text whose order is compared: the time for it grows with the square of their number."""
+
 
 def rouge_n(answer: str, reference: str, *, n: int) -> float:
     """Return the F-measure of the n-grams that the two texts share."""
@@ -33,7 +36,7 @@ def rouge_n(answer: str, reference: str, *, n: int) -> float:
 
 def rouge_l(answer: str, reference: str) -> float:
     """Return the F-measure of the longest common subsequence of the two texts' tokens."""
-    answered, expected = word_tokens(answer), word_tokens(reference)
+    answered, expected = word_tokens(answer)[:_MOST_IN_ORDER], word_tokens(reference)[:_MOST_IN_ORDER]
     shared = common_subsequence_length(answered, expected)
     return f_measure(shared, answered=len(answered), expected=len(expected))
 
@@ -257,7 +260,8 @@ def rouge(answer: str, reference: str | Sequence[str], *, variant: str = "rougeL
 
     Formula: 2 × shared / (units of the answer + units of the reference). Shared and units are unigrams
     (``rouge1``), bigrams (``rouge2``), or the longest common subsequence and tokens (``rougeL``). Tokens
-    are runs of letters and digits; Chinese and kana by the character; no stemming.
+    are runs of letters and digits; Chinese and kana by the character; no stemming. ``rougeL`` reads the first
+    16,384 tokens of a text.
 
     Empty: 0 for an answer or a reference without units, such as one word for ``rouge2`` or "👍"; where a run
     is scored, such a reference is skipped. An empty reference is an error.

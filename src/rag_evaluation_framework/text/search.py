@@ -297,9 +297,10 @@ _WORD = late_pattern(r"\w")
 _DIGITS = late_pattern(r"\d+")
 # What models put around a copied passage.
 _WRAPPING = late_pattern(
-    r"""\A[\s"'“”‘’«»]*(?:\.{2,}|…)?[\s"'“”‘’]*|[\s"'“”‘’«»]*(?:\.{2,}|…)?[\s"'“”‘’]*\Z"""
+    r"""\A[\s"'“”‘’«»]*(?:\.{2,}|…)?[\s"'“”‘’]*"""
+    r"""|(?<![\s"'“”‘’«»])[\s"'“”‘’«»]*+(?:\.{2,}|…)?[\s"'“”‘’]*+\Z"""
 )
-_LEFT_OUT = late_pattern(r"\s*(?:\[\s*(?:\.{3,}|…)\s*\]|\(\s*(?:\.{3,}|…)\s*\)|\.{3,}|…)\s*")
+_LEFT_OUT = late_pattern(r"(?:(?<!\s)\s++)?(?:\[\s*(?:\.{3,}|…)\s*\]|\(\s*(?:\.{3,}|…)\s*\)|\.{3,}|…)\s*")
 
 
 @dataclass(frozen=True, slots=True)
