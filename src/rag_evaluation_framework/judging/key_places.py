@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 
 # Units of one block are found in one small number: to change the numbers of a long text for each of its units
 # would take time that grows with the square of its length.
 _BLOCK = 32
 _ENOUGH_PAIRED = 16
 _MOST_SUMMED = 255  # how many keys a byte counts
+_MOST_KEPT = 1 << 25  # bytes: what long texts need besides is made again each time
 
 
 class KeyPlaces(dict[str, int]):
@@ -36,13 +38,29 @@ class KeyPlaces(dict[str, int]):
         self._most: dict[frozenset[str], tuple[int, int]] = {}
 
     def __missing__(self, key: str) -> int:
-        self.look_up({key})
-        return self[key]
+        if self._is_full(len(self)):
+            self.clear()
+        there = bytearray(len(self._units))
+        for place in self._index.get(key, ()):
+            there[place] = 1
+        found = self[key] = int.from_bytes(there, "little")
+        return found
+
+    @cached_property
+    def _index(self) -> dict[str, list[int]]:
+        index: dict[str, list[int]] = {}
+        for place, unit in enumerate(self._units):
+            for key in unit:
+                index.setdefault(key, []).append(place)
+        return index
+
+    def _is_full(self, kept: int) -> bool:
+        return kept * len(self._units) > _MOST_KEPT
 
     def look_up(self, keys: Iterable[str]) -> None:
         """Find the places of keys, as those of all claims of an answer; threads see all or none."""
         sought = {key for key in keys if key not in self}
-        if not sought:
+        if not sought or self._is_full(len(self) + len(sought)):
             return
         places_of = dict.fromkeys(sought, 0)
         for first in range(0, len(self._units), _BLOCK):
@@ -64,6 +82,8 @@ class KeyPlaces(dict[str, int]):
         """
         found = self._most.get(keys)
         if found is None:
+            if self._is_full(len(self._most)):
+                self._most.clear()
             found = self._most[keys] = self._with_most(keys)
         return found
 
@@ -85,8 +105,8 @@ class KeyPlaces(dict[str, int]):
 
     def closest(self, keys: frozenset[str]) -> int:
         """Return the units with most of the keys, as :meth:`with_most` does."""
-        if keys in self._most:
-            return self._most[keys][1]
+        if known := self._most.get(keys):
+            return known[1]
         counts = self.counts(list(map(self.__getitem__, keys)))
         count = _highest(counts, len(keys))
         return _places(counts, count) if count else 0
