@@ -70,7 +70,7 @@ def test_more_keys_are_counted_than_a_byte_holds() -> None:
 
 def test_another_thread_sees_no_key_whose_places_are_not_all_found() -> None:
     places = KeyPlaces([[frozenset({"ship"})] * 50_000 + [frozenset({"port"})]])
-    finding = Thread(target=places.look_up, args=({"port"},))
+    finding = Thread(target=places.__getitem__, args=("port",))
     finding.start()
     while "port" not in places:
         sleep(0)

@@ -277,10 +277,6 @@ class EvidenceBody:
         self._closest: dict[int, HeldUnit] = {}
         self._found: dict[str, ClaimFeatures] = {}
 
-    def look_up(self, claims: Iterable[str]) -> None:
-        """Find the words of claims that will be compared, all at once."""
-        self._places.look_up(chain.from_iterable([_said(claim).distinct for claim in claims]))
-
     def features(self, claim: str) -> ClaimFeatures:
         """Compare one claim with the evidence, once."""
         found = self._found.get(claim)

@@ -8,11 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 
-# Units of one block are found in one small number: to change the numbers of a long text for each of its units
-# would take time that grows with the square of its length.
-_BLOCK = 32
 _ENOUGH_PAIRED = 16
 _MOST_SUMMED = 255  # how many keys a byte counts
 _MOST_KEPT = 1 << 25  # bytes: what long texts need besides is made again each time
@@ -21,7 +17,7 @@ _MOST_KEPT = 1 << 25  # bytes: what long texts need besides is made again each t
 class KeyPlaces(dict[str, int]):
     """The places of keys in several texts, whose units are counted on; 0 for a key that stands nowhere.
 
-    Of each text the keys of its units are given. Those that are asked for are looked for together.
+    Of each text the keys of its units are given. Threads may ask for them at once.
 
     >>> places = KeyPlaces([[frozenset({"rome", "old"}), frozenset({"rome", "port"})]])
     >>> [places[key] for key in ("rome", "old", "port", "ship")]
@@ -31,48 +27,25 @@ class KeyPlaces(dict[str, int]):
     def __init__(self, texts: Iterable[Sequence[frozenset[str]]]) -> None:
         self.firsts = [0]
         """The place of the first unit of each text, and how many there are."""
-        self._units: list[frozenset[str]] = []
+        self._index: dict[str, list[int]] = {}
         for units in texts:
-            self._units += units
-            self.firsts.append(len(self._units))
+            for place, unit in enumerate(units, self.firsts[-1]):
+                for key in unit:
+                    self._index.setdefault(key, []).append(place)
+            self.firsts.append(self.firsts[-1] + len(units))
         self._most: dict[frozenset[str], tuple[int, int]] = {}
 
     def __missing__(self, key: str) -> int:
         if self._is_full(len(self)):
             self.clear()
-        there = bytearray(len(self._units))
+        there = bytearray(self.firsts[-1])
         for place in self._index.get(key, ()):
             there[place] = 1
         found = self[key] = int.from_bytes(there, "little")
         return found
 
-    @cached_property
-    def _index(self) -> dict[str, list[int]]:
-        index: dict[str, list[int]] = {}
-        for place, unit in enumerate(self._units):
-            for key in unit:
-                index.setdefault(key, []).append(place)
-        return index
-
     def _is_full(self, kept: int) -> bool:
-        return kept * len(self._units) > _MOST_KEPT
-
-    def look_up(self, keys: Iterable[str]) -> None:
-        """Find the places of keys, as those of all claims of an answer; threads see all or none."""
-        sought = {key for key in keys if key not in self}
-        if not sought or self._is_full(len(self) + len(sought)):
-            return
-        places_of = dict.fromkeys(sought, 0)
-        for first in range(0, len(self._units), _BLOCK):
-            found: dict[str, int] = {}
-            place = 1
-            for unit in self._units[first : first + _BLOCK]:
-                for key in sought & unit:
-                    found[key] = found.get(key, 0) | place
-                place <<= 8
-            for key, places in found.items():
-                places_of[key] |= places << 8 * first
-        self.update(places_of)
+        return kept * self.firsts[-1] > _MOST_KEPT
 
     def with_most(self, keys: frozenset[str]) -> tuple[int, int]:
         """Return how many of the keys two units have together at most, and the units with most alone.

@@ -162,7 +162,6 @@ class LexicalSupport:
         Words of the question count as given beside something that the evidence has.
         """
         body, told = _body(tuple(evidence), question), list(map(_told, claims))
-        body.look_up(told)
         return [self._verdict(*each, body) for each in zip(claims, map(body.features, told), strict=True)]
 
     def are_useful(self, texts: Sequence[str], claims: Sequence[Claim], *, question: str = "") -> list[bool]:
@@ -186,7 +185,6 @@ class LexicalSupport:
     ) -> Iterator[bool]:
         """Decide by bounds where they tell: most claims are far from the threshold."""
         body, least = _body(evidence, question), self._model.threshold
-        body.look_up(told)
         for text in told:
             lacking = body.least_lacking(text) if self._is_bounded else None
             if lacking is not None:

@@ -337,17 +337,13 @@ def _count_words_outside(said: str, keys: Sequence[str]) -> int:
 
 
 def _is_copied(said: str, contexts: Sequence[str]) -> bool:
-    words = _read(said).joined.split()
-    runs = _runs(words)
-    passages = [
-        set(_runs(_read(context).joined.split()))
-        for context in contexts
-        if _count_words(context) > _LONG_PASSAGE
-    ]
+    runs = _runs(said)
+    passages = [set(_runs(each)) for each in contexts if _count_words(each) > _LONG_PASSAGE]
     return any(sum(run in each for run in runs) >= _COPIED * len(runs) for each in passages)
 
 
-def _runs(words: Sequence[str]) -> list[tuple[str, ...]]:
+def _runs(text: str) -> list[tuple[str, ...]]:
+    words = _read(text).joined.split()
     return list(zip(*(words[start:] for start in range(_STRETCH)), strict=False))
 
 
