@@ -257,7 +257,7 @@ def test_the_usage_example_of_the_seed_runs_to_its_end(folder: Path) -> None:
         assert set(results) >= set(sections.split())
         assert results["span_accuracy"]["mean_exact_jaccard"] == 1.0
         assert 0 <= results["overall_scores"]["overall_citation_accuracy"] <= 1
-        assert "ml_intro.md" in results["overall_scores"]["because"][0]
+        assert "ml_intro.md" in results["overall_scores"]["reason"]
     storage = door.EvaluationResultsStorage()
     given = {"evaluation_id": "one", "timestamp": "2025-08-30T12:00:00Z", "dataset_id": SAMPLE}
     for name, value in (("one", 0.5), ("two", 0.75)):

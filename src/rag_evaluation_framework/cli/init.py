@@ -49,7 +49,7 @@ _PURPOSES = {
     ".github/workflows/rag-eval.yml": "the same on every pull request",
     ".gitlab-ci.yml": "the same on every merge request",
     ".gitignore": "keeps the runs out of the repository",
-    "data/": "datasets, annotations, settings ({files}); results here have answers: Git keeps them",
+    "data/": "datasets, settings, results with the agent's answers ({files})",
 }
 _TEST = '''"""The agent passes the gate of agent.yaml: what `rag-eval evaluate` decides, as a pytest test."""
 

@@ -39,7 +39,7 @@ from rag_evaluation_framework.records.runs import (
     package_versions,
 )
 from rag_evaluation_framework.records.samples import Usage
-from rag_evaluation_framework.results.baselines import Baseline, compared, demand_of, with_old_answers
+from rag_evaluation_framework.results.baselines import Baseline, Demand, compared, demand_of, with_old_answers
 from rag_evaluation_framework.results.breakdowns import FoundBlames, write_blames
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder
 from rag_evaluation_framework.results.gate import Gate
@@ -113,8 +113,9 @@ def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluat
     """Ask, score and sum up what was planned; what an earlier run has finished is not asked again."""
     plan, resumed = suite.plan, suite.resumed
     _check_target(suite.target, resumed)
-    demanded = {each.name: demand_of(each.scorers, each.thresholds) for each in plan.datasets}
+    demanded: dict[str, Demand] = {}
     if suite.baseline is not None:
+        demanded = {each.name: demand_of(each.scorers, each.thresholds) for each in plan.datasets}
         for dataset in plan.datasets:
             used = [each for each in dataset.scorers if each.name in demanded[dataset.name].metrics]
             suite.baseline.check_scored_by(dataset.name, used)
