@@ -39,8 +39,9 @@ from rag_evaluation_framework.records.runs import (
     package_versions,
 )
 from rag_evaluation_framework.records.samples import Usage
-from rag_evaluation_framework.results.baselines import Baseline, Demand, compared, demand_of, with_old_answers
+from rag_evaluation_framework.results.baselines import Baseline, compared, demand_of, with_old_answers
 from rag_evaluation_framework.results.breakdowns import FoundBlames, write_blames
+from rag_evaluation_framework.results.changes import Demand
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder
 from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.kept_data import (
