@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from scripted_judge import entries, read_question
 
-from rag_evaluation_framework import Evaluation, Judge, UsageError, evaluate, load
+from rag_evaluation_framework import Evaluation, Gate, Judge, Threshold, UsageError, evaluate, load
 from rag_evaluation_framework.errors import ModelOutageError
 from rag_evaluation_framework.models.chat import Completion, Message
 from rag_evaluation_framework.records.scores import CHEAP_SCORE, NOT_DRAWN
@@ -91,6 +91,21 @@ def test_some_are_judged_and_the_mean_is_that_of_all() -> None:
     assert all(CHEAP_SCORE in score.details for score in scores)
     written = found.to_dict()["answer_quality_metrics"]["faithfulness"]
     assert (written["n_scored"], written["n_population"], written["n_drawn"]) == (80, 240, 80)
+
+
+@pytest.mark.parametrize(
+    ("limit", "word"),
+    [
+        (Threshold("wrong", "<=", 0.45), "passed"),
+        (Threshold("wrong", "<=", 0.3), "undecided"),
+        (Threshold("wrong", "<=", 0.1), "failed"),
+        (Threshold("wrong", "<=", 200, is_count=True), "undecided"),
+    ],
+    ids=str,
+)
+def test_share_of_a_grade_is_held_by_its_estimate(limit: Threshold, word: str) -> None:
+    found = judged(rows(240), judge_budget=80, gate=Gate(thresholds=(limit,)))
+    assert (found.answers.left_out, found.verdict.word) == (160, word)
 
 
 def test_the_same_seed_draws_the_same_and_another_seed_others() -> None:

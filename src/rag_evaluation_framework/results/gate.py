@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
+import numpy as np
+
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, shown
 from rag_evaluation_framework.judging.verdict import (
     CORRECT,
@@ -22,7 +24,7 @@ from rag_evaluation_framework.metrics.views import NO_HITS
 from rag_evaluation_framework.records.responses import told_answers
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.scores import EMPTY, NO_CONTEXTS, NOT_ANSWERED, UNCLEAR, Score
-from rag_evaluation_framework.results.drawn_scores import JudgedPart
+from rag_evaluation_framework.results.drawn_scores import JudgedPart, judging_of
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.movements import MOST_ASKINGS
 from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS
@@ -231,6 +233,8 @@ def hold_limit(limit: Threshold, run: Evaluation, min_scored: float) -> Check:
         status, reason = "not evaluated", "there are no answers"
     elif limit.is_of_grade:
         status, reason = hold_grade(limit, answers, min_scored)
+        if status == "undecided" and answers.left_out and not limit.is_count:
+            status, reason = _hold_estimate(limit, run) or (status, reason)
     else:
         status, reason = ("met" if _is_within(limit, number, total) else "missed"), None
     value = None if not total else number if limit.is_count else number / total
@@ -256,6 +260,33 @@ def hold_grade(limit: Threshold, answers: AnswerCounts, min_scored: float) -> tu
     if is_open or (answers.left_out and limit.metric not in (CORRECT, NOT_JUDGED)):
         return "undecided", f"{answers.not_judged:,} of {counted(total, 'answer')} were not judged"
     return "met", None
+
+
+def _hold_estimate(limit: Threshold, run: Evaluation) -> tuple[CheckStatus, str | None] | None:
+    """Hold the estimated share of a grade against its limit, where a judge budget left answers out.
+
+    It is met or missed where the whole interval is; ``None`` where that is not so, or nothing is estimated.
+    """
+    draws = next(iter(run.columns.draws.values()), None)
+    rows = (
+        {row.id: row.verdict for row in run.rows}
+        if draws is not None and not run.answers.conversations
+        else {}
+    )
+    if draws is None or not rows:
+        return None
+    known = [
+        verdict is not None and verdict.grade == limit.metric for verdict in map(rows.get, run.columns.ids)
+    ]
+    values = np.array(known, dtype=np.float64)
+    found = judging_of(draws, np.where(draws > 0, values, np.nan)).mean()
+    if found is None or found.interval is None:
+        return None
+    drawn_from, certain = np.count_nonzero(draws) / len(draws), values[draws == 0].sum() / len(draws)
+    ends = [certain + drawn_from * end for end in (found.interval.low, found.interval.high)]
+    held = {limit.is_met_by(end) for end in ends}
+    reason = f"estimated from {found.n_judged:,} verdicts: {ends[0]:.0%} to {ends[1]:.0%}"
+    return None if len(held) > 1 else ("met" if held == {True} else "missed", reason)
 
 
 def _is_within(limit: Threshold, number: int, total: int) -> bool:
