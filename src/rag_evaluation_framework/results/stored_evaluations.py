@@ -14,6 +14,7 @@ from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.errors import RagEvalError, UsageError, counted, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import read_bytes
+from rag_evaluation_framework.judging.verdict import AnswerCounts
 from rag_evaluation_framework.results.baselines import latest_of_branch
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.results_documents import VERDICT_FILE
@@ -24,7 +25,7 @@ from rag_evaluation_framework.results.run_folder import (
     runs_ending_in,
 )
 from rag_evaluation_framework.results.run_groups import Summaries, list_runs
-from rag_evaluation_framework.results.storage import named_id, results_paths
+from rag_evaluation_framework.results.storage import named_id, results_paths, rows_of_document
 from rag_evaluation_framework.results.stored_runs import load
 from rag_evaluation_framework.results.verdicts import Verdict
 from rag_evaluation_framework.startup import dataclass, field
@@ -148,7 +149,7 @@ def _stored_result(path: Path) -> StoredResult:
         when=document.get("timestamp"),
         dataset=document.get("dataset_id"),
         target=document.get("system_version") or document.get("target"),
-        answers=summary.get("answers") or {},
+        answers=summary.get("answers") or _decide_answers(document),
         metrics={
             metric: written.get("value")
             for section in _SECTIONS
@@ -157,6 +158,12 @@ def _stored_result(path: Path) -> StoredResult:
         },
         verdict=_word(path.with_name(VERDICT_FILE)) if is_run else None,
     )
+
+
+def _decide_answers(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the counts of a results document without any: version 1 wrote none."""
+    counts = AnswerCounts.of(rows_of_document(dict(document))[1])
+    return counts.to_dict() if counts.total else {}
 
 
 def _swept(name: str, path: Path, document: Mapping[str, Any]) -> StoredResult:
