@@ -28,7 +28,6 @@ from benchmarks.retrieval import DOCUMENTS, QUESTIONS
 from rag_evaluation_framework.components import chunker_from
 from rag_evaluation_framework.evaluation.blame import find_blame
 from rag_evaluation_framework.judging.cited_texts import CitableTexts
-from rag_evaluation_framework.judging.claim_features import readings
 from rag_evaluation_framework.judging.verdict import AnswerVerdict
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.citations import SpanCitation
@@ -39,7 +38,7 @@ from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
 from rag_evaluation_framework.retrieval.pipeline import chunk_corpus
 from rag_evaluation_framework.statistics.intervals import wilson_interval
-from rag_evaluation_framework.text.numbers import Quantity, quantities
+from rag_evaluation_framework.text.numbers import Quantity, quantities, readings
 
 SIZES, KS = (200, 400), (1, 3)
 KNOWN = ("spans", "passages", "documents", "answer")

@@ -91,7 +91,7 @@ def test_not_used_names_the_passage_that_has_every_number() -> None:
 
 def test_not_used_is_not_said_of_shared_words() -> None:
     without = "A ticket from Strath to the island of Sund is a single ticket that is valid and costs little."
-    asked = ticket(reference="A single ticket from Strath to Sund costs little and is valid for Friends.")
+    asked = ticket(reference="A single ticket from Strath to Sund costs little and is valid (Friends).")
     found = cause(asked, "It is free.", contexts=(without,))
     assert (found.kind, found.why.rpartition("; ")[2]) == (
         "unknown",

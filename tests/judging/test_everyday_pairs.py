@@ -19,7 +19,7 @@ PAIRS = yaml.safe_load((Path(__file__).parent / "everyday_pairs.yaml").read_text
     ("meant", "found", "count"),
     # The rest of the sound ones has a number or a time that is said otherwise; most contradictions are made
     # of the evidence's own words, which words alone cannot tell.
-    [("supported", "supported", 50), ("unsupported", "unsupported", 11), ("contradicted", "unsupported", 60)],
+    [("supported", "supported", 49), ("unsupported", "unsupported", 11), ("contradicted", "unsupported", 93)],
 )
 def test_as_many_everyday_pairs_are_told_as_the_page_says(meant: str, found: str, count: int) -> None:
     labels = [_label(claim, evidence) for claim, evidence in PAIRS[meant]]

@@ -26,7 +26,7 @@ def verdict(text: str, evidence: list[str], question: str = "") -> ClaimVerdict:
 
 def test_it_is_a_support_method() -> None:
     assert isinstance(LexicalSupport(), SupportMethod)
-    assert (LexicalSupport().name, LexicalSupport().version) == ("lexical support, screening", 3)
+    assert (LexicalSupport().name, LexicalSupport().version) == ("lexical support, screening", 4)
 
 
 def test_features_count_what_the_evidence_does_not_have() -> None:

@@ -11,7 +11,6 @@ from rag_evaluation_framework.judging.answer_evidence import REFERENCE_CLAIMS
 from rag_evaluation_framework.judging.answer_verdicts import Reading, found_once
 from rag_evaluation_framework.judging.citation_support import CitationReport
 from rag_evaluation_framework.judging.citation_verdicts import CitationVerdicts
-from rag_evaluation_framework.judging.claim_features import Number, number_set, readings
 from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.judging.judged_answers import (
     ContextRatings,
@@ -24,8 +23,8 @@ from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.metrics.texts import wording_similarity
 from rag_evaluation_framework.metrics.views import NO_REPLY, NoValueError
 from rag_evaluation_framework.records.citations import without_citations
-from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
-from rag_evaluation_framework.text.numbers import quantities
+from rag_evaluation_framework.records.scores import PROBABILITY_UNSUPPORTED, Claim, ClaimVerdict
+from rag_evaluation_framework.text.numbers import Number, number_set, quantities, readings
 from rag_evaluation_framework.text.tokens import content_keys, content_tokens
 
 _NOTHING_CITED = "the answer cites nothing"
@@ -141,7 +140,11 @@ class ClaimsReader(Reader):
                 return {}
             ratings = self._ratings
             return {"useful": ratings.useful, **panel_fields(ratings.agreement, ratings.details)}
-        found = {"claims": [verdict_fields(each) for name in shows for each in getattr(self.on, name)]}
+        found: dict[str, Any] = {
+            "claims": [verdict_fields(each) for name in shows for each in getattr(self.on, name)]
+        }
+        if "by_contexts" in shows and (probability := self.on.probability_unsupported) is not None:
+            found[PROBABILITY_UNSUPPORTED] = round(probability, 4)
         if metric.metric.name == "answer_correctness" and self.on.match is None:
             found[REFERENCE_CLAIMS] = [verdict_fields(each) for each in self.on.reference_by_answer]
         return found
@@ -171,6 +174,8 @@ def verdict_fields(verdict: ClaimVerdict) -> dict[str, Any]:
         found["evidence"] = {"number": evidence.number, "start": evidence.start, "end": evidence.end}
     if verdict.new_tokens:
         found["new_tokens"] = [[token.start, token.end] for token in verdict.new_tokens]
+    if verdict.edits:
+        found["edits"] = [each._asdict() for each in verdict.edits]
     if verdict.conflicts:
         found["conflicts"] = list(verdict.conflicts)
     if verdict.by is not None:

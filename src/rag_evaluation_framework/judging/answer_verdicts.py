@@ -211,6 +211,13 @@ class Reading:
             return [ClaimVerdict(claim=claim, label="unsupported") for claim in self.claims]
         return self._decided(self.claims, self.response.contexts)
 
+    @property
+    def probability_unsupported(self) -> float | None:
+        """The probability that the answer contains unsupported text, by words; ``None`` by other methods."""
+        if not isinstance(self.support, LexicalSupport):
+            return None
+        return self.support.probability_unsupported(self.by_contexts)
+
     @found_once
     def match(self) -> Match | None:
         """How far answer and reference agree by their words; ``None`` where not words decide but a model."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import chain, groupby
 from operator import and_
 from typing import NamedTuple
 
+from rag_evaluation_framework.judging.claim_edits import NumberPlaces, Side, find_edits, sides_of
 from rag_evaluation_framework.judging.key_places import KeyPlaces
 from rag_evaluation_framework.judging.structured_evidence import Fact, decoded, facts_of, is_structured
-from rag_evaluation_framework.records.scores import Evidence
+from rag_evaluation_framework.records.scores import Edit, Evidence
 from rag_evaluation_framework.text.normalisation import comparable
-from rag_evaluation_framework.text.numbers import Quantity, quantities
+from rag_evaluation_framework.text.numbers import Number, Quantity, number_set, quantities, readings
 from rag_evaluation_framework.text.scripts import HAN_CHARACTER
 from rag_evaluation_framework.text.sentences import kept_sentence_spans, sentence_spans
 from rag_evaluation_framework.text.tokens import (
@@ -31,9 +33,6 @@ from rag_evaluation_framework.text.tokens import (
 from rag_evaluation_framework.text.vocabulary import DENIAL
 
 # Evidence made ready for comparison, once a text: its sentences, or facts, as sets of keys and numbers.
-
-Number = tuple[str, float]
-"""Whether it is a time of day, and the value; a percentage may meet a plain number."""
 
 Unit = tuple[int, int]
 """Start and end of a sentence or a fact in its text."""
@@ -57,7 +56,7 @@ class Record(NamedTuple):
 class EvidenceText:
     """One evidence text: its units, the keys of each, the forms of all its words."""
 
-    __slots__ = ("_numbers", "_numbers_in", "forms", "keys", "record", "text", "units")
+    __slots__ = ("_number_places", "_numbers", "_numbers_in", "forms", "keys", "record", "text", "units")
 
     def __init__(
         self,
@@ -72,6 +71,7 @@ class EvidenceText:
         self.keys = [frozenset(keys_of(each)) for each in words]
         self.forms = frozenset(forms_of(chain.from_iterable(words)))
         self._numbers: frozenset[Number] | None = None
+        self._number_places: NumberPlaces | None = None
         self._numbers_in = numbers_in
 
     @property
@@ -79,10 +79,22 @@ class EvidenceText:
         """Its numbers, which are read where a claim has one."""
         if self._numbers is None:
             if self._numbers_in is None:
-                self._numbers = number_set(self.text, self.forms)
+                self._numbers = frozenset(self.number_places.starts)
             else:
                 self._numbers = frozenset[Number]().union(*map(number_set, self._numbers_in))
         return self._numbers
+
+    @property
+    def number_places(self) -> NumberPlaces:
+        """Where its numbers stand."""
+        if self._number_places is None:
+            self._number_places = NumberPlaces(self.text, quantities(self.text, self.forms))
+        return self._number_places
+
+    def most_shared(self, keys: Set[str], starts: Iterable[int]) -> int:
+        """Return how many of the keys one of the units at some places has at most."""
+        units = {bisect_right(self.units, (start, len(self.text))) - 1 for start in starts}
+        return max([len(keys & self.keys[unit]) for unit in units if unit >= 0], default=0)
 
 
 def evidence_text(text: str) -> EvidenceText:
@@ -125,21 +137,6 @@ def _withheld(facts: Iterable[Fact]) -> Record:
     return Record(frozenset(chain.from_iterable(denied)), matters - {frozenset()})
 
 
-def number_set(text: str, forms: Collection[str] | None = None) -> frozenset[Number]:
-    """Return the numbers of a text, every reading of each; ``forms`` are its words, where they are known."""
-    return frozenset([number for quantity in quantities(text, forms) for number in readings(quantity)])
-
-
-def readings(quantity: Quantity) -> list[Number]:
-    """Return what a number may be compared as."""
-    found = [_number(quantity.kind, value) for value in quantity.values]
-    return [*found, _number(*quantity.also)] if quantity.also else found
-
-
-def _number(kind: str, value: float) -> Number:
-    return ("time" if kind == "time" else "", value)
-
-
 def _fact_pieces(facts: Sequence[Fact]) -> Iterator[Piece]:
     """Yield what a record says. What it leaves empty says nothing; what it denies is no support for it."""
     for fact in facts:
@@ -165,6 +162,14 @@ HeldUnit = tuple[int, int]
 _NONE: frozenset[str] = frozenset()
 _MARKS = re.compile(r"[\W_]+")
 _DIGIT = re.compile(r"\d")
+# A word with a capital inside a sentence; abbreviations are written in several ways.
+_NAME = re.compile(r"[a-z,;] [A-Z][^\W\d_]*[a-z]")
+# A copy lacks two of the words with content, or a third of them.
+_FEW, _FEW_OF = 2, 3
+# A number that stands in more places than these is not told apart by what stands beside it.
+_MOST_PLACES = 64
+# So many new content words in a row are an addition; in Chinese, overlapping pairs of six characters.
+_NEW_WORDS, _NEW_PAIRS = 3, 5
 # An answer's claims and its question are held against several bodies of evidence, one after the other.
 _KEPT_CLAIMS, _KEPT_QUESTIONS = 256, 16
 
@@ -184,8 +189,12 @@ class ClaimFeatures(NamedTuple):
     """How many of these do not stand in the evidence in this very form."""
     numbers: Sequence[Quantity]
     new_numbers: Sequence[Quantity]
-    has_new_figure: bool
-    """Whether one of these is written in digits; *two of them* may have been counted."""
+    has_addition: bool
+    """Whether it adds what no length makes up for: a figure, a name, several words in a row.
+
+    A figure is written in digits; *two of them* may have been counted. Beside records only figures count,
+    for prose says in words what keys say.
+    """
     pairs: int
     parted_pairs: int
     """How many neighbouring tokens no unit of the evidence has together."""
@@ -276,6 +285,7 @@ class EvidenceBody:
         ]
         self._closest: dict[int, HeldUnit] = {}
         self._found: dict[str, ClaimFeatures] = {}
+        self._edits: dict[str, Sequence[Edit]] = {}
 
     def features(self, claim: str) -> ClaimFeatures:
         """Compare one claim with the evidence, once."""
@@ -302,36 +312,69 @@ class EvidenceBody:
         keys = len(held)
         return new_forms / (len(said.forms) + 3), parted / (keys + 1), unknown / len(said.distinct), keys
 
-    def features_at_worst(self, claim: str) -> ClaimFeatures:
-        """Return features in which nothing lacks less than it does, where :meth:`least_lacking` is known.
+    def edits(self, claim: str) -> Sequence[Edit]:
+        """Return what a claim changes in the sentence closest to it, if it copies that; records have none."""
+        features = self.features(claim)
+        if features.closest is None or not self._may_be_copied(claim, features.closest):
+            return ()
+        if claim not in self._edits:
+            new = [(start, end) for _, start, end in features.new]
+            new += [(each.start, each.end) for each in features.new_numbers]
+            found = find_edits(claim, self.evidence(features.closest).text, new)
+            self._edits[claim] = [
+                each for each in found if each.kind != "number" or not self._is_said_elsewhere(claim, each)
+            ]
+        return self._edits[claim]
 
-        One unit stands for the two with most together, and every new word for a name.
-        """
-        said, places = _said(claim), self._places
-        keys, forms, numbers = said.keys, said.forms, said.numbers
-        asked = self._question if self._has_news(said) else _NOTHING_ASKED
-        held = list(map(places.__getitem__, keys))
-        sought = said.distinct - asked.keys
-        names = sum([key in sought and not places[key] for key in keys]) if 0 in held else 0
-        new_forms = self._new_forms(said, asked)
-        new = self._new_numbers(said, asked) if numbers else ()
-        alone = places.most_alone(sought) if sought else 0
-        return ClaimFeatures(
-            keys,
-            (),
-            names,
-            len(forms),
-            sum(map(forms.count, new_forms)) if new_forms else 0,
-            numbers,
-            new,
-            has_new_figure=bool(new) and any(_DIGIT.search(claim, each.start, each.end) for each in new),
-            pairs=len(held) - 1,
-            parted_pairs=list(map(and_, held, held[1:])).count(0),
-            closest=None,
-            covered=1.0 - (len(sought) - alone) / len(said.distinct),
-            is_of_record=False,
-            is_withheld=False,
+    def _is_said_elsewhere(self, claim: str, edit: Edit) -> bool:
+        """Tell whether a number that an edit puts in stands beside the same words somewhere else."""
+        said = _said(claim)
+        return any(
+            not read.isdisjoint(readings(other))
+            for number, read in zip(said.numbers, said.readings, strict=True)
+            if edit.start < number.end and number.start < edit.end
+            for other in self._beside(sides_of(number, claim))
         )
+
+    def _beside(self, sides: Sequence[Side]) -> Iterator[Quantity]:
+        for text in self.texts:
+            if text.record is None:
+                yield from text.number_places.beside(sides)
+
+    def _may_be_copied(self, claim: str, unit: HeldUnit) -> bool:
+        """Tell whether a sentence and a claim differ in few words, but for what one of them has besides."""
+        text, said = self.texts[unit[0]], _said(claim).distinct
+        keys = text.keys[unit[1]]
+        least = min(len(said), len(keys))
+        return text.record is None and least - len(said & keys) <= max(_FEW, least / _FEW_OF)
+
+    def numbers_of_others(self, claim: str) -> Iterator[Edit]:
+        """Yield the numbers of a claim that the evidence has, but only of something else.
+
+        Beside the same words it has another number, in a sentence with more of what the claim is about.
+        """
+        said, closest = _said(claim), self.features(claim).closest
+        if self._records or closest is None:
+            return
+        most = len(said.distinct & self.texts[closest[0]].keys[closest[1]])
+        for number, read in zip(said.numbers, said.readings, strict=True):
+            own = [(text, text.number_places.starts_of(read)) for text in self.texts]
+            if sum(len(starts) for _, starts in own) > _MOST_PLACES:
+                continue
+            shared = max([text.most_shared(said.distinct, starts) for text, starts in own])
+            if shared < most and (other := self._other_number(sides_of(number, claim), said, read, shared)):
+                yield Edit("number", number.start, number.end, other)
+
+    def _other_number(self, sides: Sequence[Side], said: _Said, read: Set[Number], least: int) -> str | None:
+        """Return the number that stands beside words, if that is another and its sentence shares more."""
+        found = [(text, other) for text in self.texts for other in text.number_places.beside(sides)]
+        if any(not read.isdisjoint(readings(other)) for _, other in found):
+            return None
+        shared = [
+            (text.most_shared(said.distinct, [each.start]), text, each) for text, each in found[:_MOST_PLACES]
+        ]
+        more = [text.text[each.start : each.end] for count, text, each in shared if count > least]
+        return min(more, default=None)
 
     def closest(self, claim: str) -> Evidence | None:
         """Return the unit of evidence with most of what the question does not have."""
@@ -383,7 +426,8 @@ class EvidenceBody:
             sum(map(forms.count, new_forms)) + sum([key in unknown for key in chinese]),
             numbers,
             new_numbers,
-            has_new_figure=any(_DIGIT.search(claim, each.start, each.end) for each in new_numbers),
+            has_addition=any(_DIGIT.search(claim, each.start, each.end) for each in new_numbers)
+            or (bool(new) and not self._records and self._adds_a_name_or_words(claim, keys, new)),
             pairs=max(len(keys) - 1, 0),
             parted_pairs=list(map(and_, held, held[1:])).count(0),
             closest=self._first(closest) if closest else None,
@@ -391,6 +435,24 @@ class EvidenceBody:
             is_of_record=bool(self._records) and self._is_of_record(closest),
             is_withheld=bool(self._withheld) and self._is_withheld(claim, distinct),
         )
+
+    def _adds_a_name_or_words(self, claim: str, keys: Sequence[str], new: Sequence[Token]) -> bool:
+        unknown = {token.text for token in new}
+        least = _NEW_PAIRS if HAN_CHARACTER.match(new[0].text) else _NEW_WORDS
+        if len(new) >= least and any(
+            len(list(run)) >= least for is_new, run in groupby(keys, unknown.__contains__) if is_new
+        ):
+            return True
+        return any(
+            _NAME.match(claim, max(start - 2, 0), end) is not None
+            and claim[start : start + 3].lower() not in self._beginnings
+            for _, start, end in new
+        )
+
+    @cached_property
+    def _beginnings(self) -> frozenset[str]:
+        """How the words of the evidence begin: *Rep* and *Representative* are one name."""
+        return frozenset([form[:3] for forms in self._forms for form in forms])
 
     def _new_forms(self, said: _Said, asked: _Asked) -> frozenset[str]:
         new = said.distinct_forms - asked.forms

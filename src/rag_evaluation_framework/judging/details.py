@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.judging.claim_features import Number, number_set, readings
 from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.normalisation import comparable
-from rag_evaluation_framework.text.numbers import quantities
+from rag_evaluation_framework.text.numbers import Number, number_set, quantities, readings
 from rag_evaluation_framework.text.tokens import content_keys, content_tokens
 
 _TITLE = re.compile(r"[《「『]([^》」』]{1,40})[》」』]")

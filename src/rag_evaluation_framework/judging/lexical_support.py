@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from operator import mul
@@ -12,7 +12,7 @@ from operator import mul
 from rag_evaluation_framework.judging.claim_features import ClaimFeatures, EvidenceBody, evidence_text
 from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.records.citations import without_citations
-from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
+from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, Edit
 from rag_evaluation_framework.startup import dataclass
 
 # The small model of lexical support: features to the probability of being supported.
@@ -62,15 +62,16 @@ def _length(keys: int) -> float:
 
 
 _LENGTHS = [math.log1p(length) / 3 for length in range(_LONGEST_CLAIM + 1)]
-_NEW_FIGURE, _WITHHELD = map(ClaimFeatures._fields.index, ("has_new_figure", "is_withheld"))
+_ADDITION, _WITHHELD = map(ClaimFeatures._fields.index, ("has_addition", "is_withheld"))
 
 
 @dataclass(frozen=True, slots=True)
 class SupportModel:
     """Log-odds of being unsupported: ``bias + Σ weight · feature``.
 
-    However well the rest of a claim is covered, a figure that the evidence does not have leaves it at least
-    ``least_odds``, and so does what a record withholds.
+    However well the rest of a claim is covered, a figure or a name that the evidence does not have leaves it
+    at least ``least_odds``, and so do several new words in a row, what a record withholds, and a change in a
+    sentence that the claim copies.
     """
 
     bias: float
@@ -86,11 +87,13 @@ class SupportModel:
         """The weights in the order of the features."""
         return tuple([self.weights.get(name, 0.0) for name in _FEATURES])
 
-    def claim_odds(self, features: ClaimFeatures, row: Sequence[float] = ()) -> float:
+    def claim_odds(
+        self, features: ClaimFeatures, row: Sequence[float] = (), *, is_edited: bool = False
+    ) -> float:
         """Return the log-odds that a claim is not supported; ``row`` has the weights, if at hand."""
         # The sum is exact, so that a feature without a weight changes nothing, nor does their order.
         odds = self.bias + math.fsum(map(mul, row or self.row, _values(features)))
-        if features[_NEW_FIGURE] or features[_WITHHELD]:
+        if is_edited or features[_ADDITION] or features[_WITHHELD]:
             odds = max(odds, self.least_odds)
         return _bounded(odds) if odds * odds > _FURTHEST * _FURTHEST else odds
 
@@ -131,7 +134,7 @@ def _bounded(odds: float) -> float:
 # method's card tells what that is worth.
 
 NAME = "lexical support, screening"
-VERSION = 3
+VERSION = 4
 
 
 class LexicalSupport:
@@ -162,7 +165,7 @@ class LexicalSupport:
         Words of the question count as given beside something that the evidence has.
         """
         body, told = _body(tuple(evidence), question), list(map(_told, claims))
-        return [self._verdict(*each, body) for each in zip(claims, map(body.features, told), strict=True)]
+        return [self._verdict(*each, body) for each in zip(claims, told, strict=True)]
 
     def are_useful(self, texts: Sequence[str], claims: Sequence[Claim], *, question: str = "") -> list[bool]:
         """Tell of each text whether it supports one of the claims at least; the others are not looked at."""
@@ -180,39 +183,50 @@ class LexicalSupport:
         found = _body(tuple(evidence), question).closest(_told(claim))
         return None if found is None else found.text
 
+    def probability_unsupported(self, verdicts: Iterable[ClaimVerdict]) -> float | None:
+        """Return the probability that some part of an answer with these claims is not supported."""
+        odds = [_odds(verdict.probability) for verdict in verdicts if verdict.probability is not None]
+        return self._model.answer_probability(odds) if odds else None
+
     def _each_supported(
         self, told: Sequence[str], evidence: tuple[str, ...], question: str
     ) -> Iterator[bool]:
-        """Decide by bounds where they tell: most claims are far from the threshold."""
+        """Decide by a bound where it tells: most claims are far from the threshold."""
         body, least = _body(evidence, question), self._model.threshold
         for text in told:
             lacking = body.least_lacking(text) if self._is_bounded else None
-            if lacking is not None:
-                if self._lacks_too_much(*lacking):
-                    yield False
-                    continue
-                if self._probability(body.features_at_worst(text)) >= least + _ROUNDING:
-                    yield True
-                    continue
-            yield self._probability(body.features(text)) >= least
+            if lacking is not None and self._lacks_too_much(*lacking):
+                yield False
+            else:
+                yield self._probability(text, body)[0] >= least
 
     def _lacks_too_much(self, forms: float, pairs: float, uncovered: float, keys: int) -> bool:
         of_forms, _, _, _, of_pairs, of_uncovered, of_length, *_ = self._row
         odds = self._model.bias + of_forms * forms + of_pairs * pairs + of_uncovered * uncovered
         return odds + of_length * _length(keys) > self._highest_odds + _ROUNDING
 
-    def _verdict(self, claim: Claim, features: ClaimFeatures, body: EvidenceBody) -> ClaimVerdict:
-        supported = self._probability(features)
+    def _verdict(self, claim: Claim, told: str, body: EvidenceBody) -> ClaimVerdict:
+        supported, edits = self._probability(told, body)
+        features = body.features(told)
         return ClaimVerdict(
             claim=claim,
             label="supported" if supported >= self._model.threshold else "unsupported",
             probability=supported,
             evidence=None if features.closest is None else body.evidence(features.closest),
             new_tokens=tuple(_new_tokens(claim, features)),
+            edits=tuple(
+                [each._replace(start=claim.start + each.start, end=claim.start + each.end) for each in edits]
+            ),
         )
 
-    def _probability(self, features: ClaimFeatures) -> float:
-        return 1.0 - probability(self._model.claim_odds(features, self._row))
+    def _probability(self, told: str, body: EvidenceBody) -> tuple[float, Sequence[Edit]]:
+        """Return how probable it is that a claim is supported, and what it changes."""
+        features, edits = body.features(told), body.edits(told)
+        odds = self._model.claim_odds(features, self._row, is_edited=bool(edits))
+        if features.numbers and odds < self._model.least_odds:
+            edits = list(body.numbers_of_others(told))
+            odds = max(odds, self._model.least_odds) if edits else odds
+        return 1.0 - probability(odds), edits
 
 
 def _told(claim: Claim) -> str:
@@ -265,12 +279,9 @@ def screen_answer(
     >>> [verdict.claim.text for verdict in screening.unsupported]
     ['It has a port for submarines.']
     """
-    model = model or shipped_model()
-    verdicts = LexicalSupport(model).decide(claims_of(answer), contexts, question=question)
-    if not verdicts:
-        return Screening(None, ())
-    odds = [_odds(verdict.probability) for verdict in verdicts if verdict.probability is not None]
-    return Screening(model.answer_probability(odds), tuple(verdicts))
+    support = LexicalSupport(model)
+    verdicts = support.decide(claims_of(answer), contexts, question=question)
+    return Screening(support.probability_unsupported(verdicts), tuple(verdicts))
 
 
 def _odds(supported: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any, Literal, Protocol, get_args, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.startup import dataclass, field, replace
@@ -45,6 +45,10 @@ def _is_finite(value: float) -> bool:
         return isfinite(value)
     except OverflowError:  # a whole number of 309 digits, as a file may hold
         return False
+
+
+PROBABILITY_UNSUPPORTED = "probability_unsupported"
+"""The key under which a score has the probability that the answer contains unsupported text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +92,18 @@ class Score:
     def is_undrawn(self) -> bool:
         """Whether it was not drawn for the judge: what a judge would say is not known, and stays so."""
         return self.status == "skipped" and self.reason == NOT_DRAWN
+
+    def goodness(self, *, higher_is_better: bool) -> float | None:
+        """Return what answers are ordered by: more is better, and a share is turned round where less is.
+
+        The probability of unsupported text orders answers better than the share of claims.
+        """
+        probability = self.details.get(PROBABILITY_UNSUPPORTED)
+        if probability is not None:
+            return 1.0 - float(probability)
+        if self.value is None or higher_is_better:
+            return self.value
+        return 1.0 - self.value
 
     def succeeded_by(self, made: Score | None) -> Score:
         """Return the score that was made again, with what a cheap method gave before it was judged."""
@@ -208,6 +224,19 @@ class Evidence(Spanned):
     text: str
 
 
+EditKind = Literal["number", "name", "negation", "words"]
+
+
+class Edit(NamedTuple):
+    """What a claim changes in the sentence that it copies, in the answer's characters ``[start, end)``."""
+
+    kind: EditKind
+    start: int
+    end: int
+    instead_of: str
+    """What the sentence has in this place; empty where the claim adds something."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimVerdict:
     """Whether the evidence supports a claim.
@@ -215,8 +244,9 @@ class ClaimVerdict:
     ``probability`` is that of being supported, where the method gives one; ``agreement`` the share of a
     panel's votes for the label, where there were several, and ``failed_votes`` how many of them gave nothing.
     ``evidence`` is the best passage found, for supported claims and others alike. ``new_tokens`` are words of
-    the claim that are in no evidence text, with their places in the answer. ``conflicts`` are what a judge
-    quotes from the evidence against the claim. ``by`` is the stage of a cascade that decided.
+    the claim that are in no evidence text, with their places in the answer. ``edits`` are what it changes in
+    the sentence of the evidence that it copies. ``conflicts`` are what a judge quotes from the evidence
+    against the claim. ``by`` is the stage of a cascade that decided.
     """
 
     claim: Claim
@@ -226,6 +256,7 @@ class ClaimVerdict:
     failed_votes: int = 0
     evidence: Evidence | None = None
     new_tokens: tuple[Claim, ...] = ()
+    edits: tuple[Edit, ...] = ()
     conflicts: tuple[str, ...] = ()
     by: str | None = None
 

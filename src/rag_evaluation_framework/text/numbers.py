@@ -52,6 +52,9 @@ _HOUR_SIGNS = frozenset("点點时時")
 
 Kind = Literal["number", "percent", "time"]
 
+Number = tuple[str, float]
+"""Whether it is a time of day, and the value; a percentage may meet a plain number."""
+
 # What is counted in more than one character, by its first: 公里, 小时, 分钟.
 _COUNTED = frozenset(COUNTED) | frozenset("公小分秒周")
 
@@ -184,6 +187,21 @@ def _in_small_words(text: str, known: Collection[str]) -> Iterator[re.Match[str]
         if start >= end and (match := _IN_SMALL_WORDS.match(text, start)):
             yield match
             end = match.end()
+
+
+def number_set(text: str, forms: Collection[str] | None = None) -> frozenset[Number]:
+    """Return the numbers of a text, every reading of each; ``forms`` are its words, where they are known."""
+    return frozenset([number for quantity in quantities(text, forms) for number in readings(quantity)])
+
+
+def readings(quantity: Quantity) -> list[Number]:
+    """Return what a number may be compared as."""
+    found = [_number(quantity.kind, value) for value in quantity.values]
+    return [*found, _number(*quantity.also)] if quantity.also else found
+
+
+def _number(kind: str, value: float) -> Number:
+    return ("time" if kind == "time" else "", value)
 
 
 def with_clock_times(found: Iterable[Quantity], text: str) -> Iterator[Quantity]:
