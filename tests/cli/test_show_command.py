@@ -95,3 +95,50 @@ def test_a_threshold_on_a_mean_changes_no_answer(tmp_path: Path, runs: tuple[Pat
     gated = evaluate_every_state(tmp_path, gate={"faithfulness": 1.0, "claim_recall": 1.0})
     assert gated.answers == runs[1].answers
     assert [row.id for row in gated.failed()] == [row.id for row in runs[1].failed()]
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Answers that copy a sentence but for a name, twenty right claims before one, and one that is right."""
+    folder = tmp_path_factory.mktemp("changed")
+    said = "The ferry to the islands leaves {} at nine every morning."
+    texts = {"changed": said.format("Westport"), "right": said.format("Eastham")}
+    rows = [
+        {"id": name, "question": "Where?", "answer": text, "contexts": [said.format("Eastham")]}
+        for name, text in texts.items()
+    ]
+    path = folder / "answers.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    ended = rag_eval("score", str(path), "-m", "faithfulness", "--runs-dir", str(folder / "runs"))
+    assert ended.exit_code == 0, ended.output
+    return folder / "runs", ended.stdout
+
+
+def test_the_terminal_and_show_say_what_an_answer_changes(changed: tuple[Path, str]) -> None:
+    runs, told = changed
+    assert 'differs   "Westport" → "Eastham"' in told
+    ended = rag_eval("show", "--sample", "changed", "--runs-dir", str(runs))
+    assert '  differs    "Westport" → "Eastham"\n' in ended.stdout
+    assert "faithfulness 0.00 (probability of unsupported text 0.50)" in ended.stdout
+    ended = rag_eval("show", "--sample", "right", "--runs-dir", str(runs))
+    assert "differs" not in ended.stdout
+
+
+def test_the_probability_of_unsupported_text_flags_and_orders(changed: tuple[Path, str]) -> None:
+    runs, _ = changed
+    assert ids_in(rag_eval("show", "--flagged", "--runs-dir", str(runs)).stdout) == {"changed"}
+    listed = rag_eval("show", "--worst", "2", "--runs-dir", str(runs)).stdout
+    assert re.findall(r"^(changed|right)  ", listed, re.MULTILINE) == ["changed", "right"]
+
+
+def test_results_and_the_report_page_say_what_an_answer_changes(changed: tuple[Path, str]) -> None:
+    runs, _ = changed
+    (run,) = runs.glob("eval_run_*")
+    written = json.loads((run / "results.json").read_text(encoding="utf-8"))
+    text = json.dumps(written)
+    assert '{"kind": "name", "start": 32, "end": 40, "instead_of": "Eastham"}' in text
+    ended = rag_eval("report", "--runs-dir", str(runs), "-o", str(run / "page.html"))
+    assert ended.exit_code == 0, ended.output
+    page = (run / "page.html").read_text(encoding="utf-8")
+    assert "Westport" in page
+    assert "\\u2192" in page or "→" in page

@@ -30,7 +30,7 @@ from rag_evaluation_framework.metrics.declaration import DECIDES, without_parame
 from rag_evaluation_framework.metrics.safety import DECLINED, OVER_REFUSAL, REFUSAL_RECALL, REFUSALS
 from rag_evaluation_framework.records.responses import AnsweredTurn, Response
 from rag_evaluation_framework.records.samples import Entities, Milestones, Relation, Sample
-from rag_evaluation_framework.records.scores import NOT_ANSWERED, Score
+from rag_evaluation_framework.records.scores import NOT_ANSWERED, PROBABILITY_UNSUPPORTED, Score
 from rag_evaluation_framework.text.normalisation import folded
 from rag_evaluation_framework.text.numbers import quantities
 from rag_evaluation_framework.text.tokens import content_keys
@@ -50,6 +50,8 @@ _COMPLIES = re.compile(
     re.IGNORECASE,
 )
 _LONG, _FEWEST_REPEATED = 60, 3
+# From this probability on, unsupported text is more likely than not.
+_MAY_BE = 0.5
 # Words without which hardly any text refuses, however it is put.
 _MAY_REFUSE = re.compile(
     r"\b(?:not|no|cannot|never|neither|nor|none|nobody|nothing|without|sorry|apologi\w+|unable|unfortunately|refus\w+"
@@ -241,8 +243,13 @@ class AnswerEvidence:
 
     @property
     def is_flagged_by_words(self) -> bool:
-        """Return True if words found a claim that the contexts do not support, which changes no grade."""
-        return any(not each.method.startswith((_JUDGE, _LOCAL_MODEL)) for each in self._unsupported)
+        """Return True if words find that the answer may contain unsupported text, which changes no grade.
+
+        The probability decides; without one, a claim that is not supported.
+        """
+        by_words = [each for each in self._of_contexts if not each.method.startswith((_JUDGE, _LOCAL_MODEL))]
+        known = [p for each in by_words if (p := each.details.get(PROBABILITY_UNSUPPORTED)) is not None]
+        return max(known) >= _MAY_BE if known else any(each in by_words for each in self._unsupported)
 
     @property
     def is_unsupported_by_judge(self) -> bool:

@@ -18,7 +18,7 @@ from rag_evaluation_framework.metrics.declaration import without_parameters
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan, Document
 from rag_evaluation_framework.records.responses import Hit
-from rag_evaluation_framework.records.scores import Blame, BlameKind
+from rag_evaluation_framework.records.scores import PROBABILITY_UNSUPPORTED, Blame, BlameKind, Score
 from rag_evaluation_framework.records.steps import median_uses
 from rag_evaluation_framework.reports.screen import (
     DIM,
@@ -173,6 +173,25 @@ def _verdict_of(row: Row, verdict: AnswerVerdict, *, is_told_by: bool = True) ->
     return "; ".join([told, *(FLAGS[flag] for flag in verdict.flags)])
 
 
+def changes_of_answer(row: Row) -> str:
+    """Say what the unsupported claims of an answer change in the sentences that they copy."""
+    text, claims = row.response.text or "", answer_claims(row)
+    changes = [each for claim in claims if claim["label"] != "supported" for each in changes_of(claim, text)]
+    return ", ".join(dict.fromkeys(changes))
+
+
+def changes_of(claim: Mapping[str, Any], text: str) -> Iterator[str]:
+    """Yield what a claim of a text changes in the sentence that it copies: *"Westport" → "Eastham"*."""
+    for edit in claim.get("edits") or ():
+        said, instead = (
+            one_line(each, _QUOTED) for each in (text[edit["start"] : edit["end"]], edit["instead_of"])
+        )
+        if said and instead:
+            yield f'"{said}" → "{instead}"'
+        else:
+            yield f'adds "{said}"' if said else f'lacks "{instead}"'
+
+
 def _fault(row: Row, blame: Blame, *, is_listed: bool) -> str:
     came, needed = retrieved_names(row), needed_names(row)
     word = KINDS[blame.kind]
@@ -305,8 +324,12 @@ def unsupported_words(row: Row) -> list[tuple[int, int]]:
         (place[0], place[1])
         for claim in answer_claims(row)
         if claim["label"] != "supported"
-        for place in claim.get("new_tokens") or [(claim["start"], claim["end"])]
+        for place in claim.get("new_tokens") or _changed(claim) or [(claim["start"], claim["end"])]
     ]
+
+
+def _changed(claim: Mapping[str, Any]) -> list[tuple[int, int]]:
+    return [(edit["start"], edit["end"]) for edit in claim.get("edits") or () if edit["start"] < edit["end"]]
 
 
 # How many of which kind, and what wrong answers have in common.
@@ -443,6 +466,7 @@ def show_case(screen: Screen, name: str, row: Row, *, hang: int) -> None:
             {"expected": each.expected, "got": each.answer},
             hang=hang,
             marks=unsupported_words(row) if is_single else (),
+            differs=changes_of_answer(row) if is_single else "",
             reason=why(row, each.blame, verdict=each.verdict),
         )
 
@@ -453,15 +477,18 @@ def show_answers(
     *,
     hang: int,
     marks: Iterable[tuple[int, int]] = (),
+    differs: str = "",
     reason: str | None = None,
 ) -> None:
-    """Add texts below each other by their label, the last of them marked, and the reason."""
-    width = max(map(len, [*texts, "why" if reason else ""])) + 2
+    """Add texts below each other by their label, the last of them marked, what differs, and the reason."""
+    width = max(map(len, [*texts, "differs" if differs else "", "why" if reason else ""])) + 2
     last = list(texts)[-1]
     for label, text in texts.items():
         if text is not None:
             found = marks if label == last else ()
             screen.labelled(label, text, indent=hang, hang=hang + width, marks=found, lines=4)
+    if differs:
+        screen.labelled("differs", differs, indent=hang, hang=hang + width, lines=3)
     if reason is not None:
         screen.labelled("why", reason, indent=hang, hang=hang + width, lines=3)
 
@@ -488,6 +515,8 @@ def show_whole_case(
             if text is not None:
                 marks = unsupported_words(row) if label == "got" and each.turn is None else ()
                 screen.labelled(label, text, indent=2, hang=13, marks=marks, lines=12)
+        if each.turn is None and (changes := changes_of_answer(row)):
+            screen.labelled("differs", changes, indent=2, hang=13)
         if each.verdict is not None:
             screen.labelled("verdict", _verdict_of(row, each.verdict), indent=2, hang=13)
         if fault := _fault_of(row, each.verdict, each.blame, is_listed=True):
@@ -568,9 +597,15 @@ def _scores(row: Row, thresholds: Sequence[Threshold]) -> Iterator[str]:
             if bound is not None and not bound.is_met_by(score.value):
                 needs = f" (the gate requires a mean {bound.operator} {bound.bound:g})"
             value = measure(score.metric, score.value, bound=bound.bound if bound else None)
-            yield f"{score.metric} {value}{needs}"
+            yield f"{score.metric} {value}{_probability(score)}{needs}"
         elif score.status == "failed":
             yield f"{score.metric} {NOTHING} (failed: {one_line(score.reason or '', 200)})"
+
+
+def _probability(score: Score) -> str:
+    """Return what orders answers, where it stands beside a score."""
+    probability = score.details.get(PROBABILITY_UNSUPPORTED)
+    return "" if probability is None else f" (probability of unsupported text {probability:.2f})"
 
 
 def named_rows(evaluation: Evaluation, rows: Iterable[tuple[str, Row]]) -> list[tuple[str, Row]]:

@@ -544,7 +544,7 @@ def _rounded(value: float) -> float | int:
 
 
 def _claims(row: Row) -> list[list[Any]]:
-    """Return the claims of the answer: where, which label, the support, the nearest context, new words."""
+    """Return the claims of the answer: where, which label, support, nearest context, new words, changes."""
     text = row.response.text or ""
     return [
         [
@@ -554,6 +554,7 @@ def _claims(row: Row) -> list[list[Any]]:
             claim.get("probability"),
             (claim.get("evidence") or {}).get("number"),
             [text[begin:end] for begin, end in claim.get("new_tokens") or ()],
+            list(cases.changes_of(claim, text)),
         ]
         for claim in cases.answer_claims(row)
     ]
@@ -563,9 +564,11 @@ def _standing(row: Row, metrics: Mapping[str, Figure]) -> tuple[float, ...]:
     """Return the place of an answer among all, worst first: by its verdict, then by its mean score."""
     verdict = row.verdict
     values = [
-        score.value if metrics[score.metric].higher_is_better else 1 - score.value
+        share
         for score in row.scores
-        if score.metric in metrics and score.value is not None and 0 <= score.value <= 1
+        if score.metric in metrics
+        and (share := score.goodness(higher_is_better=metrics[score.metric].higher_is_better)) is not None
+        and 0 <= share <= 1
     ]
     mean = sum(values) / len(values) if values else 1.0
     if verdict is None:

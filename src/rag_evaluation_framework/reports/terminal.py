@@ -13,6 +13,7 @@ from rag_evaluation_framework.metrics.declaration import PASS_RATE, known_metric
 from rag_evaluation_framework.records.responses import EXPECTED
 from rag_evaluation_framework.records.scores import NO_CONTEXTS
 from rag_evaluation_framework.reports.cases import (
+    changes_of_answer,
     counts_sentence,
     failed_answers,
     named_rows,
@@ -198,7 +199,8 @@ def _worse_cases(screen: Screen, evaluation: Evaluation, moved: Regressions, *, 
     for each in answers[:full]:
         show_question(screen, each.name, each.question, hang=hang)
         texts = {"before": each.before, "now": each.now}
-        show_answers(screen, texts, hang=hang, marks=unsupported_words(each.row))
+        marks, differs = unsupported_words(each.row), changes_of_answer(each.row)
+        show_answers(screen, texts, hang=hang, marks=marks, differs=differs)
     for each in answers[full : full + asked]:
         show_question(screen, each.name, each.question, hang=hang)
     names = [each.name for each in answers[full + asked :]]

@@ -380,19 +380,22 @@ class Evaluation:
         return [row for row in self.rows if row.has_failed]
 
     def worst(self, n: int = 10, metric: str | None = None) -> list[Row]:
-        """Return the n rows with the least favourable score of a metric, by default of the first there is."""
+        """Return the n rows that are worst by a metric, by default the first there is.
+
+        By word overlap, ``faithfulness`` orders by the probability that an answer contains unsupported text.
+        """
         figures = {name: each for part in self.runs for name, each in part.metrics.items()}
         name = metric or next(iter(figures), None)
         if name is None:
             return []
         if name not in figures:
             raise UnknownNameError("metric", name, list(figures))
-        sign = 1.0 if figures[name].higher_is_better else -1.0
+        is_better = figures[name].higher_is_better
         placed = (
-            (sign * score.value, place, row)
+            (goodness, place, row)
             for place, row in enumerate(self.rows)
             for score in row.scores
-            if score.metric == name and score.value is not None
+            if score.metric == name and (goodness := score.goodness(higher_is_better=is_better)) is not None
         )
         return [row for _, _, row in nsmallest(n, placed, key=lambda each: each[:2])]
 

@@ -165,9 +165,10 @@ def directions_of(run: Evaluation) -> dict[str, bool]:
 def _mean_share(row: Row, directions: Mapping[str, bool]) -> float:
     """Return how good the scores of a sample are together."""
     shares = [
-        score.value if directions.get(score.metric, True) else 1 - score.value
+        share
         for score in row.scores
-        if score.value is not None and 0 <= score.value <= 1
+        if (share := score.goodness(higher_is_better=directions.get(score.metric, True))) is not None
+        and 0 <= share <= 1
     ]
     return sum(shares) / len(shares) if shares else 0.0
 

@@ -113,10 +113,10 @@ function runView(view, root, number) {
   const page = h('article', { class: 'sample', hidden: true });
   root.append(page);
   let current = null, chosen = null, cited = null, turnOfNeed = -1;
-  function reason([, , label, support, near, fresh]) {
+  function reason([, , label, support, near, fresh, changes]) {
     const nearest = near == null ? '' : `; the nearest is passage ${near + 1}`;
     const said = label === 'contradicted' ? `Contradicted${near == null ? '' : ` by passage ${near + 1}`}` : `Not supported by the retrieved passages${nearest}`;
-    return said + (fresh?.length ? ` (not in them: ${fresh.join(', ')})` : '') + '.' + (support == null ? '' : ` Support ${f2(support)}, by ${view.supportBy || 'words'}.`);
+    return said + (fresh?.length ? ` (not in them: ${fresh.join(', ')})` : '') + (changes?.length ? `: ${changes.join(', ')}` : '') + '.' + (support == null ? '' : ` Support ${f2(support)}, by ${view.supportBy || 'words'}.`);
   }
   const cite = (text, title, onclick) => h('button', { class: 'cite', type: 'button', title, onclick }, text);
   function numbered(text) {
