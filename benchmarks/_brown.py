@@ -25,8 +25,13 @@ _JOINED = (",", ".", "?", "!", ";", ":", ")", "]", "''", "'", "%")
 
 def rows(data: Path) -> list[Figure]:
     """Return F1 of the boundaries when all sentences are joined by spaces, paragraphs or not."""
-    sentences = [sentence for text in _samples() for sentence in _sentences(text)]
+    sentences = [sentence for document in documents() for sentence in document]
     return [boundaries("Brown corpus: F1", sentences, gap=" ")] if sentences else []
+
+
+def documents() -> Iterator[list[str]]:
+    """Yield the sentences of each text; none where the corpus cannot be fetched."""
+    yield from (list(_sentences(text)) for text in _samples())
 
 
 def _samples() -> Iterator[str]:
