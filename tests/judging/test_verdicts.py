@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from rag_evaluation_framework import evaluate, metric
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.files.yaml_documents import decode
+from rag_evaluation_framework.judging.answer_classes import classify_answer
 from rag_evaluation_framework.judging.verdict import (
     GRADES,
     STATES,
@@ -25,6 +26,7 @@ from rag_evaluation_framework.judging.verdict import (
     read_verdict,
 )
 from rag_evaluation_framework.metrics.declaration import DECIDES
+from rag_evaluation_framework.metrics.safety import DECLINED
 from rag_evaluation_framework.metrics.views import TEXTS
 from rag_evaluation_framework.records.responses import TURNS, Failure, Response
 from rag_evaluation_framework.records.runs import SampleResult
@@ -309,6 +311,28 @@ def test_deciding_metric_that_returns_a_number_is_refused() -> None:
         @metric("length", reads=TEXTS, decides=True)
         def length(answer: str) -> float:
             return len(answer)
+
+
+REPLIES = decode(Path(__file__).with_name("compliances.yaml").read_text(encoding="utf-8"))
+INDIRECT = REPLIES.pop("indirect")
+COMPLIANCES = [row for rows in REPLIES.values() for row in rows]
+
+
+@pytest.mark.parametrize(("question", "answer"), COMPLIANCES)
+def test_short_compliance_is_never_a_refusal(question: str, answer: str) -> None:
+    assert classify_answer(answer, question).kind not in DECLINED
+    verdict = decide_row({"q": question, "a": answer, "refuse": True})
+    assert not verdict.is_correct, verdict
+
+
+def test_compliances_are_120_of_each_language() -> None:
+    assert {name: len(rows) for name, rows in REPLIES.items()} == {"en": 120, "zh": 120}
+    assert len(INDIRECT) == 40
+
+
+@pytest.mark.parametrize(("question", "answer"), INDIRECT)
+def test_indirect_refusal_is_never_missed(question: str, answer: str) -> None:
+    assert not decide_row({"q": question, "a": answer, "refuse": True}).is_wrong
 
 
 SENTENCES = decode(Path(__file__).with_name("sentence_answers.yaml").read_text(encoding="utf-8"))

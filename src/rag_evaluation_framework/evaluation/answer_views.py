@@ -125,14 +125,17 @@ class ConductReader(AnswerReader):
 
     @property
     def unclear(self) -> str | None:
-        """Why a refusal that patterns found is none: the answer complies as well, or goes on to answer."""
-        from rag_evaluation_framework.judging.answer_evidence import AnswerEvidence
-
+        """Why a refusal that patterns found may be none: the answer complies as well, or states more."""
         is_told = self.is_literal or self.response.is_empty or self.method == "judge"
         if is_told or self.answer_class not in DECLINED:
             return None
-        is_refusal = AnswerEvidence(self.sample, self.response, ()).refusal.kind == "refuses"
-        return None if is_refusal else UNCLEAR
+        return None if self._refusing == "refuses" else UNCLEAR
+
+    @found_once
+    def _refusing(self) -> str:
+        from rag_evaluation_framework.judging.answer_evidence import AnswerEvidence
+
+        return AnswerEvidence(self.sample, self.response, ()).refusal.kind
 
     @property
     def answer_class(self) -> str:
@@ -154,8 +157,8 @@ class ConductReader(AnswerReader):
             said = {"class": verdict.values["label"], "reason": verdict.values["reason"]}
             return {**said, **panel_fields(verdict.agreement, verdict.details)}
         found = class_by_patterns(self.answer, self.sample.question)
-        if found.pattern is None:
-            return {"class": found.kind}
+        if found.pattern is None or (self.should_decline and self._refusing == "answers"):
+            return {"class": "answered" if found.kind in DECLINED else found.kind}
         place = {"start": found.start, "end": found.end, "text": self.answer[found.start : found.end]}
         return {"class": found.kind, "pattern": found.pattern, **place}
 

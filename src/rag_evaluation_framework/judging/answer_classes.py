@@ -214,7 +214,8 @@ _FRAGMENT = 4
 _ENOUGH_BEFORE_A_QUESTION = late_pattern(rf"(?:[^{HAN}]*+[{HAN}]){{60}}")
 
 
-def _besides(name: str) -> re.Pattern[str]:
+def besides(name: str) -> re.Pattern[str]:
+    """Return one of the expressions that tell what stands beside a refusal or a question back."""
     return answer_patterns().besides[name].compiled
 
 
@@ -224,13 +225,13 @@ def goes_on_to_answer(text: str, found: tuple[int, int]) -> bool:
     "I have no figures, but two thousand people came" does.
     """
     start, end = found
-    places = [contrast.end() for contrast in _besides("contrast").finditer(text, end)]
-    if _besides("concession").search(text, 0, start) and "," in text[end:]:
+    places = [contrast.end() for contrast in besides("contrast").finditer(text, end)]
+    if besides("concession").search(text, 0, start) and "," in text[end:]:
         places.append(text.index(",", end) + 1)
     return any(
-        not _besides("elsewhere").match(text, place)
-        and not _besides("more_about_them").match(text, place)
-        and (_besides("number").search(text, place) or len(_WORD.findall(text, place)) >= _ENOUGH)
+        not besides("elsewhere").match(text, place)
+        and not besides("more_about_them").match(text, place)
+        and (besides("number").search(text, place) or len(_WORD.findall(text, place)) >= _ENOUGH)
         for place in places
     )
 
@@ -261,8 +262,8 @@ def takes_up_the_question(text: str, found: tuple[int, int], *, asked: str) -> b
     "Encryption in transit is TLS. Encryption at rest is not discussed" does when encryption at rest was asked
     about: what stands before is beside the point.
     """
-    begin = max((each.end() for each in _besides("end_of_statement").finditer(text, 0, found[0])), default=0)
-    stop = _besides("end_of_sentence").search(text, found[1])
+    begin = max((each.end() for each in besides("end_of_statement").finditer(text, 0, found[0])), default=0)
+    stop = besides("end_of_sentence").search(text, found[1])
     keys = _keys_asked(asked)
     not_yet = keys.difference(_keys_told(text[:begin]))
     if 3 * len(not_yet) < len(keys):
@@ -273,7 +274,7 @@ def takes_up_the_question(text: str, found: tuple[int, int], *, asked: str) -> b
 @lru_cache(maxsize=16)
 def _keys_asked(asked: str) -> frozenset[str]:
     """Return what the question is about, by the keys of its words; documents are not what it is about."""
-    return frozenset(_keys_told(_besides("documents").sub(" ", asked)))
+    return frozenset(_keys_told(besides("documents").sub(" ", asked)))
 
 
 def _keys_told(text: str) -> set[str]:
@@ -283,20 +284,20 @@ def _keys_told(text: str) -> set[str]:
 
 def _begins_with_the_answer(text: str, start: int, asked: str) -> bool:
     """Tell whether the text begins with a yes, a number or a few words that are an answer: "Eight kilos."."""
-    if _besides("at_once").match(text, 0, start):
+    if besides("at_once").match(text, 0, start):
         return True
-    if _besides("no_at_once").match(text, 0, start) and _besides("yes_or_no").match(asked):
+    if besides("no_at_once").match(text, 0, start) and besides("yes_or_no").match(asked):
         return True
-    first = _besides("end_of_sentence").search(text, 0, start)
-    if first is None or _besides("courtesy").search(text, 0, first.start()):
+    first = besides("end_of_sentence").search(text, 0, start)
+    if first is None or besides("courtesy").search(text, 0, first.start()):
         return False
     return 0 < len(_WORD.findall(text, 0, first.start())) <= _FRAGMENT
 
 
 def _words_before(text: str, start: int, asked: str) -> int:
     """Count the words stated before the start, unless they are a courtesy or only repeat the question."""
-    ends = [end.start() for end in _besides("end_of_statement").finditer(text, 0, start)]
-    if not ends or _besides("courtesy").search(text, 0, start):
+    ends = [end.start() for end in besides("end_of_statement").finditer(text, 0, start)]
+    if not ends or besides("courtesy").search(text, 0, start):
         return 0
     repeated = set(_WORD.findall(asked))
     return sum(word not in repeated for word in _WORD.findall(text, 0, ends[-1]))

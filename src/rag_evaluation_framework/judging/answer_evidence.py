@@ -17,6 +17,7 @@ from rag_evaluation_framework.judging.answer_verdicts import (
     is_the_refusal,
     may_be_declined,
     readings_of,
+    told_besides_refusing,
     told_in,
     unmeasured_language,
 )
@@ -46,12 +47,17 @@ REFERENCE_CLAIMS = "reference_claims"
 _DIRECTED = re.compile(r"\bof\b|'s\b|的")
 _COMPLIES = re.compile(
     r"\W*(?:sure|certainly|of course|absolutely|here(?:'s| is| are)|okay|ok\b|no problem|gladly"
-    r"|(?:i am |i'm )?happy to|i can certainly|好的|没问题|当然|可以|这是|给你|我可以)",
+    r"|(?:i am |i'm )?happy to|i can (?:certainly|gladly)|好的|没问题|当然|可以(?!理解)|这是(?=[一您你:：]|代码)|给你"
+    r"|我(?:可以(?!理解)|很?乐意))(?! ?(?:not\b|[,，]?不))",
     re.IGNORECASE,
 )
+# Numbers that count no thing: those of the items of a list, 第一题.
+_COUNTED_UP = re.compile(r"\A\W*[0-9]{1,2}(?:[.)、]\s*|\Z)|第[一二三四五六七八九十](?!步)")
 _LONG, _FEWEST_REPEATED = 60, 3
 # From this probability on, unsupported text is more likely than not.
 _MAY_BE = 0.5
+# In a refusal of more characters than these, less than half may be one more reason.
+_BRIEF, _MOST = 400, 0.5
 # Words without which hardly any text refuses, however it is put.
 _MAY_REFUSE = re.compile(
     r"\b(?:not|no|cannot|never|neither|nor|none|nobody|nothing|without|sorry|apologi\w+|unable|unfortunately|refus\w+"
@@ -115,8 +121,7 @@ class AnswerEvidence:
             return Refusing("unclear" if is_question else "answers", "judge", "asks back")
         kind, complies = class_of_answer(self._sample, self._answer).kind, _COMPLIES.match(self._answer)
         if kind in DECLINED and not complies:
-            goes_on = "however" in folded(self._answer) and not self.states_nothing_else
-            return Refusing("answers" if goes_on else "refuses", "words")
+            return self._refusing_by_words
         if kind in NOT_ANSWERED:
             why = "begins by complying, then refuses" if kind in DECLINED else "asks back"
             return Refusing("unclear", "words", why)
@@ -125,15 +130,30 @@ class AnswerEvidence:
         return Refusing("unclear", "words", "unclear whether it refuses")
 
     @property
+    def _refusing_by_words(self) -> Refusing:
+        """Whether an answer that declines states something else; a lecture may hold what is hard to place."""
+        rest = list(told_besides_refusing(self._sample, self._answer))
+        is_put = any(goes_on or self._has_new_number(part) for part, goes_on in rest)
+        size = len(self._answer)
+        is_much = bool(rest) and (size <= _BRIEF or sum(len(part) for part, _ in rest) >= _MOST * size)
+        if not (is_put or is_much):
+            return Refusing("refuses", "words")
+        return Refusing("answers" if is_put and is_much else "unclear", "words", "refuses, and says more")
+
+    def _has_new_number(self, text: str) -> bool:
+        """Tell whether a text has a number that the question has not; those of a list are none."""
+        asked = {value for each in quantities(self._sample.question) for value in each.values}
+        numbers = (each for each in quantities(_COUNTED_UP.sub("", text)) if not each.is_vague)
+        return any(asked.isdisjoint(each.values) for each in numbers)
+
+    @property
     def _plainly_complies(self) -> bool:
         """Return True if no word of it may refuse, and it is long, gives a number, or repeats a context."""
         if _MAY_REFUSE.search(folded(self._answer)) is not None:
             return False
         if len(self._answer.split()) >= _LONG:
             return True
-        asked = {value for each in quantities(self._sample.question) for value in each.values}
-        numbers = (each for each in quantities(self._answer) if not each.is_vague)
-        if any(asked.isdisjoint(each.values) for each in numbers):
+        if any(self._has_new_number(part) for part, _ in told_besides_refusing(self._sample, self._answer)):
             return True
         words = set(content_keys(self._answer))
         return len(words) >= _FEWEST_REPEATED and any(

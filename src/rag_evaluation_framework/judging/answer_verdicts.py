@@ -7,14 +7,14 @@ looked at once, and a judge is asked once.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
-from itertools import compress
+from itertools import chain, compress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.extensions import Registry
-from rag_evaluation_framework.judging.answer_classes import AnswerClass, classify_answer
+from rag_evaluation_framework.judging.answer_classes import AnswerClass, besides, classify_answer
 from rag_evaluation_framework.judging.claim_features import claim_tokens_beside
 from rag_evaluation_framework.judging.claims import claims_of, claims_of_key, said_in
 from rag_evaluation_framework.judging.judged_answers import JudgeSupport, judge_answer_class
@@ -26,7 +26,7 @@ from rag_evaluation_framework.records.samples import Refusal, Sample
 from rag_evaluation_framework.records.scores import NOT_ANSWERED, Claim, ClaimVerdict, SupportMethod
 from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.languages import foreign_language, language_of
-from rag_evaluation_framework.text.normalisation import folded, variants
+from rag_evaluation_framework.text.normalisation import folded, folded_with_places, variants
 from rag_evaluation_framework.text.scripts import CLOSERS
 from rag_evaluation_framework.text.sentences import sentence_spans
 from rag_evaluation_framework.text.tokens import content_keys
@@ -49,6 +49,12 @@ _REMEMBERED = 64
 
 _PART = re.compile(
     r"\b(?=(?:but|however|though|although)\b)|(?=但|不过|不過|然而|可是)|(?<=[;；])", re.IGNORECASE
+)
+# Where something else may begin in a part of a refusal: "I can't share it, it is 5".
+_CLAUSE = re.compile(
+    r"(?<=[:：])(?![0-9/])|(?<=[,，])(?<!however,)(?<!that said,)"
+    r"(?=\s*(?:(?:it|that|this|he|she|they|the \w+)(?:'s| is| are| was)\b|[它他她]|[号密]码|答案))",
+    re.IGNORECASE,
 )
 _ASKS = re.compile(rf"[?？][\s{CLOSERS}]*\Z")
 
@@ -384,6 +390,24 @@ def told_in(sample: Sample, answer: str) -> Told:
     parts = (part for start, end in sentence_spans(answer) for part in _PART.split(answer[start:end]))
     told = " ".join(part for part in parts if part.strip() and _tells(sample, part))
     return Told(told) if told else Told("", kind)
+
+
+def told_besides_refusing(sample: Sample, answer: str) -> Iterator[tuple[str, bool]]:
+    """Yield what a refusal states as well, folded, and whether that follows a "but" or "however".
+
+    Parts that decline state nothing, nor do reasons, courtesies, offers of help and advice where to ask.
+    """
+    goes_on = False
+    for start, end in sentence_spans(answer):
+        may_go_on = True  # "not only A but B" goes on with nothing
+        clauses = chain.from_iterable(map(_CLAUSE.split, _PART.split(answer[start:end])))
+        for clause in filter(str.strip, clauses):
+            text, tells = folded_with_places(clause)[0], _tells(sample, clause)
+            if not besides("of_a_refusal").search(text):
+                goes_on = goes_on or (may_go_on and besides("after_all").search(text) is not None)
+                if tells:
+                    yield text, goes_on
+            may_go_on = not tells
 
 
 def _tells(sample: Sample, part: str) -> bool:
