@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
@@ -249,9 +250,13 @@ def test_retrieved_documents_alone_have_no_verdict() -> None:
     assert decide_result(sample, SampleResult("s", response)) is None
 
 
+def row_of(name: str, state: Any, sample: Sample | None = None) -> SimpleNamespace:
+    return SimpleNamespace(id=name, split=None, sample=sample, verdict=AnswerVerdict(state))
+
+
 @given(st.lists(st.sampled_from(STATES)))
 def test_counts_add_up_and_do_not_depend_on_the_order(states: list[Any]) -> None:
-    rows = [SimpleNamespace(id=str(n), verdict=AnswerVerdict(state)) for n, state in enumerate(states)]
+    rows = [row_of(str(n), state) for n, state in enumerate(states)]
     counts = AnswerCounts.of(rows)
     assert counts.total == len(states) == sum(counts.count(grade) for grade in GRADES)
     again = AnswerCounts.of(rows[::-1])
@@ -261,9 +266,53 @@ def test_counts_add_up_and_do_not_depend_on_the_order(states: list[Any]) -> None
 
 def test_repeats_of_other_grades_are_unstable() -> None:
     states = {"a": "correct", "a~2": "wrong", "b": "correct", "b~2": "correct_refusal"}
-    rows = [SimpleNamespace(id=name, verdict=AnswerVerdict(state)) for name, state in states.items()]  # type: ignore[arg-type]
+    rows = [row_of(name, state) for name, state in states.items()]
     counts = AnswerCounts.of(rows)
     assert (counts.unstable, counts.questions, counts.total) == (("a",), 2, 4)
+
+
+ASKED = Sample(id="s", turns=(Turn(role="user", content="When does it open?"),), reference="at 7:30")
+
+
+@pytest.mark.parametrize(
+    ("other", "questions"),
+    [
+        (ASKED, 1),
+        (replace(ASKED, id="t", turns=(Turn(role="user", content="WHEN does  it open?"),)), 1),
+        (replace(ASKED, reference="at 8:00"), 2),
+        (replace(ASKED, turns=(Turn(role="user", content="When does it close?"),)), 2),
+        (replace(ASKED, reference=None, expectation=Refusal()), 2),
+    ],
+)
+def test_rows_that_ask_and_expect_the_same_are_one_question(other: Sample, questions: int) -> None:
+    rows = [row_of("a", "correct", ASKED), row_of("b", "wrong", other), row_of("c", "wrong", other)]
+    counts = AnswerCounts.of(rows)
+    assert (counts.questions, counts.total) == (questions, 3)
+    assert counts.unstable == (("a",) if questions == 1 else ())
+
+
+def test_rows_without_a_question_are_questions_of_their_own() -> None:
+    silent = replace(ASKED, turns=(Turn(role="user", content=" "),))
+    counts = AnswerCounts.of([row_of("a", "correct", silent), row_of("b", "wrong", silent)])
+    assert (counts.questions, counts.unstable) == (2, ())
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_every_answer_that_should_refuse_is_counted_whatever_its_state(state: Any) -> None:
+    refusing = replace(ASKED, reference=None, expectation=Refusal())
+    counts = AnswerCounts.of([row_of("a", state, refusing), row_of("b", "correct", ASKED)])
+    assert counts.refusals_expected == 1
+    assert AnswerCounts.together([counts, counts]).refusals_expected == 2
+
+
+def test_turns_that_should_refuse_are_counted_one_by_one() -> None:
+    turns = [Turn(role="user", content="Tell me."), Turn(role="assistant", expectation=Refusal())] * 2
+    verdict = AnswerVerdict(
+        "not_judged", turns=(AnswerVerdict("missed_refusal"), AnswerVerdict("not_judged"))
+    )
+    row = row_of("c", "correct", Sample(id="c", turns=tuple(turns)))
+    row.verdict = verdict
+    assert AnswerCounts.of([row]).refusals_expected == 2
 
 
 @pytest.mark.parametrize("state", STATES)

@@ -7,6 +7,7 @@ four *grades*, and only grades are counted. The first line of :func:`decide` tha
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -25,7 +26,7 @@ from rag_evaluation_framework.records.responses import (
     is_conversation,
 )
 from rag_evaluation_framework.records.runs import SampleResult
-from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.samples import Refusal, Sample, question_key
 from rag_evaluation_framework.records.scores import Blame, Score
 from rag_evaluation_framework.startup import dataclass, field, replace
 
@@ -441,6 +442,8 @@ class AnswerCounts:
     """How many answers that are not known to be wrong have which flag."""
     listed: int = 0
     """How many answers are wrong, partly correct, look wrong or are flagged."""
+    refusals_expected: int = 0
+    """How many answers should refuse, judged or not."""
     questions: int = 0
     conversations: int = 0
     unstable: tuple[str, ...] = ()
@@ -473,11 +476,6 @@ class AnswerCounts:
     def asked_of_judge(self) -> int:
         """How many answers a judge was asked to decide."""
         return self.by.get("judge", 0) - self.left_out
-
-    @property
-    def refusals_expected(self) -> int:
-        """How many answers refuse as they should, or should and do not."""
-        return self.missed_refusals + self.states.get("correct_refusal", 0)
 
     @property
     def failed(self) -> int:
@@ -523,10 +521,10 @@ class AnswerCounts:
 
     @classmethod
     def of(cls, rows: Iterable[Any]) -> AnswerCounts:
-        """Count the answers of rows that have an ``id`` and a ``verdict``."""
+        """Count the answers of rows that have an ``id``, a ``sample``, a ``split`` and a ``verdict``."""
         counter = AnswerCounter()
         for row in rows:
-            counter.add(row.id, row.verdict)
+            counter.add(row)
         return counter.counts()
 
     @classmethod
@@ -540,8 +538,9 @@ class AnswerCounts:
 
 _ADDED = (
     *("looks_wrong", "off_topic", "without_truth", "without_verdict", "left_out"),
-    *("flagged", "listed", "questions", "conversations"),
+    *("flagged", "listed", "refusals_expected", "questions", "conversations"),
 )
+_TURNS = len(GRADES)
 _REPEAT = re.compile(r"~[0-9]+\Z")
 
 
@@ -550,25 +549,39 @@ def original_sample_id(sample_id: str) -> str:
     return _REPEAT.sub("", sample_id)
 
 
-class AnswerCounter:
-    """Takes the verdicts of a run one by one; where no question is repeated, it keeps nothing of each."""
+def _question_of(row: Any) -> int:
+    """Return a number that the repeats of a question share: what was asked, by its key, and is expected."""
+    sample = row.sample
+    if sample is None or not sample.question.strip():
+        return hash(original_sample_id(row.id))
+    expected = [(each.reference, each.expectation) for each in (sample, *sample.turns)]
+    return hash((row.split, question_key(sample), repr((expected, sample.references))))
 
-    def __init__(self, *, has_repeats: bool = True) -> None:
-        self._has_repeats = has_repeats
+
+def _refusals_expected(sample: Sample | None, verdict: AnswerVerdict) -> int:
+    """Return how many answers to a sample should refuse; each that is missed should."""
+    expecting = expected_turns(sample).values() if sample and verdict.turns else [sample]
+    expected = sum(isinstance(getattr(each, "expectation", None), Refusal) for each in expecting)
+    return max(expected, sum(each.state == "missed_refusal" for each in verdict.answers))
+
+
+class AnswerCounter:
+    """Takes the verdicts of a run one by one; of each it keeps the name, what was asked and the grade."""
+
+    def __init__(self) -> None:
         self._states, self._flags = Counter[State](), Counter[Flag]()
         self._by, self._kinds, self._more = Counter[str](), Counter[str](), Counter[str]()
-        self._grades: dict[str, Grade] = {}
+        self._names, self._asked, self._grades = list[str](), array("q"), array("b")
         self._unstable: dict[str, None] = {}
 
-    def add(self, sample_id: str, verdict: AnswerVerdict | None) -> None:
-        """Count the answers of one sample; one that has no verdict only retrieves."""
-        if verdict is None:
+    def add(self, row: Any) -> None:
+        """Count the answers of one row; one that has no verdict only retrieves."""
+        if (verdict := row.verdict) is None:
             return
-        if not self._has_repeats:
-            self._more["questions"] += 1
-        elif self._grades.setdefault(asked := original_sample_id(sample_id), verdict.grade) != verdict.grade:
-            self._unstable[asked] = None
-        self._more["conversations"] += bool(verdict.turns)
+        self._names.append(row.id)
+        self._asked.append(_question_of(row))
+        self._grades.append(GRADES.index(verdict.grade) + _TURNS * bool(verdict.turns))
+        self._more["refusals_expected"] += _refusals_expected(row.sample, verdict)
         for each in verdict.answers:
             self._states[each.state] += 1
             self._by[each.by or "nothing"] += 1
@@ -595,12 +608,17 @@ class AnswerCounter:
 
     def counts(self) -> AnswerCounts:
         """Return what was counted."""
-        more = {**self._more, "questions": self._more["questions"] + len(self._grades)}
+        import numpy as np  # takes long
+
+        grades, more = np.asarray(self._grades), Counter(self._more)
+        _, first, question = np.unique(self._asked, return_index=True, return_inverse=True)
+        more.update(questions=len(first), conversations=int((grades[first] >= _TURNS).sum()))
+        differing = np.unique(first[question[grades != grades[first][question]]])
         return AnswerCounts(
             states=dict(self._states),
             by=dict(self._by),
             kinds=dict(self._kinds.most_common()),
             flags=dict(self._flags),
-            unstable=tuple(self._unstable),
+            unstable=(*self._unstable, *[original_sample_id(self._names[each]) for each in differing]),
             **more,
         )

@@ -185,7 +185,7 @@ class _Answers:
                 self.asked[key] = (
                     AskedRow(key[1]) if sample is None else AskedRow.of(sample, is_whole=is_whole, id=key[1])
                 )
-            self.counts.add(row.id, row.verdict)
+            self.counts.add(row)
         return self
 
     def of_datasets(self) -> dict[str, list[AskedRow]]:

@@ -562,10 +562,10 @@ def summed_up(
     ``total`` is how many samples were to be asked, where that is more than there are rows; ``order`` is that
     of the metrics. What ``performance`` has no figures of is taken from the rows.
     """
-    totals, answers = RunTotals(), AnswerCounter(has_repeats=head.repeats > 1)
+    totals, answers = RunTotals(), AnswerCounter()
     for row in counted:
         totals.add(row.result, row.timing)
-        answers.add(row.id, row.verdict)
+        answers.add(row)
     more = {"answers": answers.counts(), **more}
     intervals = {**intervals_of(head), **(intervals or {})}
     figures = totals.figures(intervals=intervals, directions=directions)

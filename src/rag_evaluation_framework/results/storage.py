@@ -470,10 +470,10 @@ def _checked(document: Mapping[str, Any], queries: Iterator[Any], path: Path) ->
 
 def _evaluation(document: Mapping[str, Any], rows: Rows, counted: Iterable[Row]) -> Evaluation:
     summary, head, totals = document.get("summary") or {}, _head_of(document), RunTotals()
-    answers = AnswerCounter(has_repeats=head.repeats > 1)
+    answers = AnswerCounter()
     for row in counted:
         totals.add(row.result)
-        answers.add(row.id, row.verdict)
+        answers.add(row)
     total, finished = int(summary.get("total_queries", len(totals.ids))), len(totals.ids)
     return Evaluation(
         kind="answers",
