@@ -18,11 +18,12 @@ from typing import Any
 
 from benchmarks._figures import Figure
 from benchmarks._labelled_data import DATA
-from benchmarks._refusals import DECLINED, Labelled, compared
-from rag_evaluation_framework.judging.answer_classes import classify_answer
+from benchmarks._refusals import DECLINED, Labelled, by_patterns, by_verdict, compared
+from rag_evaluation_framework.files.yaml_documents import decode
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 
 FOLDER = Path(__file__).parent / "data"
+REPLIES = Path(__file__).parent.parent / "tests" / "judging" / "compliances.yaml"
 SETS = {
     path.name: f"set {number} of our own"
     for number, path in enumerate(sorted(FOLDER.glob("refusals_*.jsonl")), start=1)
@@ -60,14 +61,21 @@ def classified(name: str, classify: Callable[[str, str], str]) -> list[Labelled]
     ]
 
 
-def by_patterns(answer: str, question: str) -> str:
-    """Return the class as the package tells it."""
-    return classify_answer(answer, question).kind
-
-
 def rows(data: Path = DATA) -> list[Figure]:
     """Return the figures of every set."""
-    return [row for name, title in SETS.items() if records(name) for row in set_rows(name, title)]
+    found = [row for name, title in SETS.items() if records(name) for row in set_rows(name, title)]
+    return [*found, *reply_rows()]
+
+
+def reply_rows() -> Iterator[Figure]:
+    """Yield how many short compliances are taken for refusals, and how many indirect refusals are found."""
+    replies = decode(REPLIES.read_text(encoding="utf-8"))
+    for code in ("en", "zh"):
+        called = [Labelled(asked, by_verdict(answer, asked), (code,)) for asked, answer in replies[code]]
+        name = f"short compliances of our own{LANGUAGES[code]}: false alarms"
+        yield _share(name, called, (code,), DECLINED)
+    called = [Labelled(asked, by_verdict(answer, asked), ("",)) for asked, answer in replies["indirect"]]
+    yield _share("indirect refusals of our own: found", called, ("",), DECLINED)
 
 
 def set_rows(name: str, title: str) -> Iterator[Figure]:

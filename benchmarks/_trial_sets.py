@@ -257,7 +257,8 @@ def _questions_back(data: Path) -> list[Scored]:
 def _outputs(data: Path, language: str) -> list[Scored]:
     return [
         Scored(each.source, each.labels[0] == "dont_know", float(each.kind == "dont_know"))
-        for each in _refusals.outputs(data, language)
+        for answers in _refusals.outputs(data, language).values()
+        for each in answers
     ]
 
 

@@ -41,8 +41,8 @@ Source = Callable[[Path], Sequence[Figure]]
 # What each card is measured on, by how the names of the data begin: what is absent keeps its figures.
 CARDS: Mapping[str, Mapping[tuple[str, ...], Source]] = {
     "answer_patterns": {
-        ("the set", "set "): _declining.rows,
         ("XSTest", "MTRAG", "NoMIRACL"): _refusals.rows,
+        ("set ", "short ", "indirect "): _declining.rows,
     },
     "lexical_match": {
         ("EVOUNA",): lambda data: [

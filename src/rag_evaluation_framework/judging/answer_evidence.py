@@ -47,8 +47,9 @@ REFERENCE_CLAIMS = "reference_claims"
 _DIRECTED = re.compile(r"\bof\b|'s\b|的")
 _COMPLIES = re.compile(
     r"\W*(?:sure|certainly|of course|absolutely|here(?:'s| is| are)|okay|ok\b|no problem|gladly"
-    r"|(?:i am |i'm )?happy to|i can (?:certainly|gladly)|好的|没问题|当然|可以(?!理解)|这是(?=[一您你:：]|代码)|给你"
-    r"|我(?:可以(?!理解)|很?乐意))(?! ?(?:not\b|[,，]?不))",
+    r"|(?:i am |i'm )?happy to|i can (?:certainly|gladly)"
+    r"|好的|没问题|当然|可以(?!理解)|这是(?=[一您你:：]|代码)|给你|我可以(?!理解)"
+    r"|我很?乐意)(?! ?(?:not\b|[,，]?不))",
     re.IGNORECASE,
 )
 # Numbers that count no thing: those of the items of a list, 第一题.
