@@ -49,7 +49,7 @@ def decide(counts: AnswerCounts, limits: dict[str, Any], **more: Any) -> Evaluat
 
 def answers(*, by_judge: int = 0, **counts: int) -> AnswerCounts:
     """Count answers by state; some of them may also be counted as what a run tells beside it."""
-    beside = ("without_truth", "without_verdict", "off_topic", "left_out")
+    beside = ("without_truth", "without_verdict", "off_topic", "left_out", "refusals_expected")
     more: dict[str, Any] = {name: counts.pop(name) for name in beside if name in counts}
     judged = {"judge": by_judge} if by_judge else {}
     return AnswerCounts(states=counts, by=judged, questions=sum(counts.values()), **more)  # type: ignore[arg-type]

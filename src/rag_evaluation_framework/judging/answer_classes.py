@@ -353,13 +353,9 @@ def classify_answer(text: str, question: str = "") -> AnswerClass:
     AnswerClass(kind='dont_know', pattern='not in the documents', start=11, end=38)
     """
     asked = folded_with_places(question[:_READ])[0]
-    return _by_patterns(_FoldedAnswer(_told(text)), asked)
-
-
-def _told(text: str) -> str:
     if not text.strip():
         raise invalid("answer", "a text", text)
-    return text
+    return _by_patterns(_FoldedAnswer(text), asked)
 
 
 def _by_patterns(answer: _FoldedAnswer, asked: str) -> AnswerClass:

@@ -536,10 +536,7 @@ class AnswerCounts:
         return counter.counts()
 
 
-_ADDED = (
-    *("looks_wrong", "off_topic", "without_truth", "without_verdict", "left_out"),
-    *("flagged", "listed", "refusals_expected", "questions", "conversations"),
-)
+_ADDED = tuple(name for name, kind in AnswerCounts.__annotations__.items() if kind == "int")
 _TURNS = len(GRADES)
 _REPEAT = re.compile(r"~[0-9]+\Z")
 
@@ -599,10 +596,8 @@ class AnswerCounter:
 
     def take(self, counts: AnswerCounts) -> None:
         """Count what was counted elsewhere, of other questions."""
-        self._states.update(counts.states)
-        self._by.update(counts.by)
-        self._kinds.update(counts.kinds)
-        self._flags.update(counts.flags)
+        for name in ("states", "by", "kinds", "flags"):
+            getattr(self, f"_{name}").update(getattr(counts, name))
         self._more.update({name: getattr(counts, name) for name in _ADDED})
         self._unstable |= dict.fromkeys(counts.unstable)
 
