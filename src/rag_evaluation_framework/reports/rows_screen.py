@@ -114,5 +114,5 @@ def not_counted(evaluation: Evaluation) -> Iterator[str]:
 def caution(evaluation: Evaluation) -> str | None:
     """Say what figures by words can show; ``None`` if there are none."""
     if any(each.n_scored and by(each.method) == "words" for each in evaluation.metrics.values()):
-        return "Word overlap finds additions and changed copies, not reworded errors. For those, use --judge-model."
+        return "Word overlap finds additions and changed copies. For reworded errors, use --judge-model."
     return None
