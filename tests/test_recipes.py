@@ -202,7 +202,7 @@ def test_a_metric_of_each_family_and_of_another_package_is_scored(added: Path) -
         "turns": (1 + 1 / 2) / 2,
     }
     details = {name: shown for name, (_, shown, _) in found.items() if shown}
-    assert details["half_faithful"] == ["claims"]
+    assert details["half_faithful"] == ["claims", "probability_unsupported"]
     assert details["all_named"] == ["missing", "named"]
     assert details["turns"] == ["turns"]
     assert found["half_faithful"][2] == "lexical support, screening"

@@ -71,7 +71,7 @@ def test_score_shows_how_many_were_judged_of_how_many_and_scores_a_run_in_part_t
 
 
 def test_the_gate_holds_the_corrected_mean_and_its_interval_and_too_few_verdicts_evaluate_nothing() -> None:
-    project(200, wrong=0.37)
+    project(200, wrong=0.39)
     with running_chat(reply) as server:
         given = (*EVALUATE, *judge_at(server, max_attempts=1), "--json")
         mean = json.loads(rag_eval(*given, "--judge-budget", "60").stdout)

@@ -15,7 +15,7 @@ from rag_evaluation_framework.metrics.declaration import BoundMetric, parse_metr
 from rag_evaluation_framework.records.responses import Unread, UnreadTotals
 from rag_evaluation_framework.records.runs import JudgeUsage, ResourceUsage, RunHead, SampleResult, Timing
 from rag_evaluation_framework.records.samples import Usage
-from rag_evaluation_framework.records.scores import NOT_DRAWN, TIMING_METHOD, Score, Status
+from rag_evaluation_framework.records.scores import CHEAP_SCORE, NOT_DRAWN, TIMING_METHOD, Score, Status
 from rag_evaluation_framework.results.drawn_scores import (
     PARTLY,
     CheapScores,
@@ -428,11 +428,13 @@ class RunTotals:
 
     def _draws(self, whole: Columns | None = None) -> dict[str, Draws]:
         """Return the draws of metrics judged in part; of a part of a run, those of the ``whole``."""
-        cheap = {name: column.cheap for name, column in self._columns.items()}
+        cheap = {name: column.cheap for name, column in self._columns.items() if column.cheap is not None}
+        if not cheap:
+            return {}
         if whole is not None and whole.draws:
             places = {sample_id: place for place, sample_id in enumerate(whole.ids)}
             here = np.array([places[sample_id] for sample_id in self.ids], dtype=np.int64)
-            return {name: whole.draws[name][here] for name, each in cheap.items() if each}
+            return {name: whole.draws[name][here] for name in cheap}
         higher = {name: column.is_higher_better for name, column in self._columns.items()}
         return draws_of(cheap, higher_is_better=higher, size=len(self.ids))
 
@@ -499,13 +501,17 @@ class _Column:
         self._statuses = bytearray()
         self._methods: set[tuple[str, bool]] = set()
         self._reasons: Counter[tuple[Status, str]] = Counter()
-        self.cheap = CheapScores()
+        self.cheap: CheapScores | None = None
+        """What a draw for a judge knows of the samples, where there was one."""
 
     def add(self, score: Score, *, place: int) -> None:
         if len(self._statuses) < place:
             self._fill(place)
         self._details.add(score)
-        self.cheap.add(score, place=place)
+        if CHEAP_SCORE in score.details:
+            if self.cheap is None:
+                self.cheap = CheapScores()
+            self.cheap.add(score, place=place)
         self._statuses.append(_STATUS_NUMBERS[score.status])
         self._methods.add((score.method, score.status == "scored"))
         if score.value is not None:
@@ -521,14 +527,15 @@ class _Column:
     def of_all(self, figure: Figure, draws: Draws, confidence: float) -> Figure:
         """Return the figure of all samples that could have been drawn, in place of that of those judged."""
         values = np.where(self.statuses(len(draws)) == 0, self.values(len(draws)), np.nan)
-        failed = int((self.cheap.states == 3).sum())
+        states = np.zeros(0) if self.cheap is None else self.cheap.states
+        failed = int((states == 3).sum())
         is_share = _is_share(self._metric)
         found, judged = estimated(draws, values, is_share=is_share, confidence=confidence, failed=failed)
         return replace(
             figure,
             value=None if found is None else found.value,
             interval=None if found is None else found.interval,
-            n_skipped=figure.n_skipped - int((self.cheap.states == 1).sum()),
+            n_skipped=figure.n_skipped - int((states == 1).sum()),
             method=f"{figure.method}{PARTLY}",
             reasons=tuple(each for each in figure.reasons if each.reason != NOT_DRAWN),
             judged=judged,
