@@ -200,7 +200,8 @@ def test_without_its_package_a_frame_or_a_plot_names_the_extra(
 
 @pytest.mark.vendors("pandas", "polars", "matplotlib")
 def test_frames_have_a_row_a_sample_and_a_plot_a_dot_a_figure(failed: Evaluation) -> None:
-    columns = ["id", "question", "answer", "passes", "error", "faithfulness"]
+    verdict = ["verdict", "state", "by", "why", "cause", "turns"]
+    columns = ["id", "question", "answer", *verdict, "meets_thresholds", "error", "faithfulness"]
     frame = failed.to_pandas()
     assert [name for name in frame.columns if name != "part"] == columns
     other = failed.to_polars()
