@@ -61,7 +61,7 @@ def compare_with_references(
     said, wanted = said_in(answer), [each for each in dict.fromkeys(references) if each.strip()]
     if not wanted or not _read(said).places:
         return WordFinding("undecided", "there are no words to compare")
-    if plain(said) in map(plain, wanted):
+    if _same_text(said) in map(_same_text, wanted):
         return WordFinding("matches", "the same text as the reference", share=1.0)
     if class_by_patterns(answer, question).kind != "answered":
         return WordFinding("undecided", "declines or asks back")
@@ -138,13 +138,19 @@ class _Number(NamedTuple):
 
 _WORD = late_pattern(rf"(?:(?<![\w-])-)?\d+(?:[.:]\d+)*%?|[{UNSPACED}]|[^\W_{UNSPACED}]+")
 _NUMBER = late_pattern(
-    rf"(?<![a-z\d.:])(-?\d+(?:[.:]\d+)*%?)(?:[\s-]?([a-z]+)|(公[里斤分]|小时|分钟|千[克米]|[{HAN}]))?"
+    rf"(?<![a-z\d.:])(-?\d+(?:[.:]\d+)*%?)(?:(?:[\s-]|'(?=s\b))?([a-z]+)|(公[里斤分]|小时|分钟|千[克米]|[{HAN}]))?"
+)
+# What marks a number beside its figures: 1.5 is not 15, nor 10% 10.
+_MARK, _DECIMAL_COMMA = re.compile(r"(?<=\d)[^\w\s,'](?=\d)|-(?=\d)|%"), re.compile(r",(?=\d\d?\b)")
+# Numbers that may be codes, or be grouped by what is a decimal point elsewhere: 007, 1.000, 1 000, 14,00.
+_UNSURE = re.compile(
+    r"(?<![\d.,:])(?<!\d{4}-)(?<!\d{4}-\d\d-)0\d+(?![\d:])|\d[. ']\d{3}(?![\d.,])|\d,\d\d?(?!\d)"
 )
 _LONGEST_NAME, _BRIEF = 4, 8
 # No answer takes a time that grows with the square of its length: each claim is compared with each only in
 # texts of so many, so many places are looked at, and around each so many characters are read.
 _MOST_COMPARED, _MOST_PLACES, _LONGEST_CLAUSE = 1 << 14, 200, 400
-_GRAMMAR = STOP_WORDS.union(PARTICLES)
+_GRAMMAR = STOP_WORDS.union(PARTICLES) - {"may"}  # which is a month too
 _RESERVE = re.compile(
     r"\b(?:but|unless|except|only|however|although|though|until|before|after|instead|rather|without"
     r"|hardly|rarely|seldom|once|twice|by)\b|但|除|不过|只[有要能]|仅|之[前后]|被"
@@ -166,6 +172,12 @@ def _read(text: str) -> _Text:
 
 
 _even = lru_cache(maxsize=_KEPT)(even_text)
+
+
+@lru_cache(maxsize=_KEPT)
+def _same_text(text: str) -> tuple[str, Sequence[str]]:
+    """Return what two texts that are the same share: plain words, and the marks of their numbers."""
+    return plain(text), _MARK.findall(_DECIMAL_COMMA.sub(".", comparable(text)))
 
 
 def _places(text: _Text, wanted: _Text) -> Iterator[tuple[int, int]]:
@@ -221,11 +233,12 @@ def _numbers(text: str) -> Sequence[_Number]:
         value, word, counted = found.groups()
         written = found[0] if word in ("am", "pm") else value
         unit = counted or ("" if word is None or word in STOP_WORDS else stem(word))
+        unit = "decade" if word == "s" else "percent" if value[-1] == "%" else unit
         hour, _, minute = value.partition(":")
         if minute and hour.isdigit():
             value, unit = f"{int(hour) % 12}:{minute}", "time"
         elif unit in ("", "年") and re.fullmatch(r"1\d{3}|20\d\d", value):
-            unit = "year"
+            unit = "calendar year"
         numbers.append(_Number(value, unit, written))
     return numbers
 
@@ -423,8 +436,8 @@ def _find_contradiction(said: str, reference: str, question: str) -> str | None:
 
 def _find_contrary_number(said: str, reference: str, question: str) -> str | None:
     """Return the number that an answer has in the place of another of its kind, all else being the same."""
-    texts = (said, reference)
-    if _INEXACT.search(comparable(f"{said} {reference}")) or _reserves(said) != _reserves(reference):
+    texts, both = (said, reference), comparable(f"{said} ; {reference}")
+    if _INEXACT.search(both) or _UNSURE.search(both) or _reserves(said) != _reserves(reference):
         return None
     asked, known = _values(question), _values(reference)
     given, wanted = ([one for one in _numbers(each) if one.value not in asked] for each in texts)
@@ -434,14 +447,14 @@ def _find_contrary_number(said: str, reference: str, question: str) -> str | Non
         if not (len(given) == len(wanted) == 1 and _is_about(said, reference, question)):
             return None
     pairs = [pair for pair in zip(given, wanted, strict=False) if pair[0].value != pair[1].value]
-    is_plain = pairs and known.isdisjoint(one.value for one, _ in pairs)
+    is_plain = pairs and len(given) == len(wanted) and known.isdisjoint(one.value for one, _ in pairs)
     is_plain = is_plain and all(one.unit == other.unit and not _is_near(one, other) for one, other in pairs)
     return pairs[0][0].written if is_plain else None
 
 
 def _is_near(one: _Number, other: _Number) -> bool:
     """Tell whether large numbers may be the same, rounded."""
-    is_exact = one.unit in ("year", "time") or len(one.value) < 3 or len(one.value) != len(other.value)
+    is_exact = one.unit in ("calendar year", "decade", "time") or len(one.value) < 3 or len(one.value) != len(other.value)
     return not is_exact and one.value[:2] == other.value[:2]
 
 

@@ -101,13 +101,14 @@ _TEENS = "|".join(word for word, value in UNITS.items() if value >= 10)
 _FROM_TWENTY = rf"(?:{'|'.join(TENS)})(?:{_NEXT}(?:{_ONES}))?"
 _BELOW_HUNDRED = rf"(?:{_FROM_TWENTY}|{'|'.join(UNITS)})\b"
 _SCALES = rf"{_SCALE}(?:{_NEXT}{_SCALE}){{0,9}}"
-_SCALED = rf"{_SCALES}(?:{_NEXT}(?:and{_NEXT})?{_BELOW_HUNDRED}(?:{_NEXT}{_SCALES})?){{0,9}}"
+_COMMA = rf"(?:,(?={_NEXT}(?:{_ONES}){_NEXT}hundred\b))?"  # one thousand, nine hundred and six
+_SCALED = rf"{_SCALES}(?:{_COMMA}{_NEXT}(?:and{_NEXT})?{_BELOW_HUNDRED}(?:{_NEXT}{_SCALES})?){{0,9}}"
 _YEAR = rf"(?:{_TEENS}|twenty){_NEXT}(?:{_FROM_TWENTY}|{_TEENS})\b"
 _WORDS = rf"{_YEAR}|{_BELOW_HUNDRED}(?:{_NEXT}{_SCALED})?|{_SCALED}"
 # With which letters they begin is looked at first: most words begin with another.
 _IN_SMALL = (
     rf"\b(?=[{''.join(sorted({word[0] for word in _NUMBER_WORDS}))}])(?:"
-    rf"(?P<words>{_WORDS})\b(?P<percent>\s(?:percent|per\scent)\b)?"
+    rf"(?P<words>{_WORDS})\b(?P<percent>\s(?:(?:percent|per\scent)\b|%))?"
     rf"|(?P<ordinal>{'|'.join(ORDINALS)})\b|(?P<times>{'|'.join(TIMES)})\b)"
 )
 _IN_WORDS, _IN_SMALL_WORDS = late_pattern(_IN_SMALL, re.IGNORECASE), late_pattern(_IN_SMALL)  # faster
@@ -413,6 +414,16 @@ _SUM = late_pattern(r"([$€£¥]) ?(\d+(?:\.\d+)?)")
 # 两三 is a guess, and 小五 and 老三 are names.
 _GUESS = re.compile("一二|[二两]三|三四|三五|四五|五六|六七|七八|八九")
 _NAMED = frozenset("小老阿")
+# Digits that a space or an apostrophe groups: 12 000, 1'000, and a telephone number.
+_GROUPED = late_pattern(
+    r"(?<![\d.,:'-])(?:[1-9]\d{0,2}(?:[ '](?=\d{3}(?!\d))\d{3})+|0\d+(?:[ -]\d{3,})+)(?![.,]?\d|')"
+)
+_DATE = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)")
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june", "july", "august", "september", "october"),
+    *("november", "december"),
+)
+_CODE = re.compile(r"0\d\d")  # 007 is no 7
 _ROUND_ZERO = late_pattern(rf"(?<=[{_HAN_DIGITS}○])○|○(?=[{_HAN_DIGITS}])")
 _BELOW_ZERO = re.compile(rf"(?:\bminus |零下|−)(?=[\d{_HAN_DIGITS}])")
 
@@ -422,11 +433,14 @@ def even_text(text: str) -> str:
 
     >>> even_text("二〇二四年五月三日下午三点,Ａ座"), even_text("On 3 May 2024 at 3 p.m., for €200")
     ('2024年5月3日3:00 pm,a座', 'on 3 may 2024 at 3:00 pm., for 200 euro')
+    >>> even_text("2024-05-03: 12 000 of them, agent 007 on 020 7946 0958")
+    'may 3, 2024: 12000 of them, agent 007 on 02079460958'
     """
     even, at = comparable(text), 0
     is_typed = even.isascii()
     if not is_typed or "minus " in even:
         even = _BELOW_ZERO.sub("-", _ROUND_ZERO.sub("〇", even))
+    even = _GROUPED.sub(lambda found: re.sub("[ '-]", "", found[0]), even)
     parts: list[str] = []
     for number in quantities(even):
         if number.start >= at and _has_one_reading(number, even):
@@ -442,7 +456,7 @@ def even_text(text: str) -> str:
 def _has_one_reading(number: Quantity, text: str) -> bool:
     written = text[number.start : number.end]
     before, after = text[max(0, number.start - 1) : number.start], text[number.end : number.end + 1]
-    if len(number.values) > 1 or _GUESS.fullmatch(written):
+    if len(number.values) > 1 or _GUESS.fullmatch(written) or _CODE.match(written):
         return False
     if len(written) > 1 or written.isascii():
         return not number.is_vague
@@ -455,4 +469,7 @@ def _figure(number: Quantity, text: str) -> str:
     if number.kind == "time":
         hour, minute = divmod(int(value), 60)
         return f"{hour % 12 or 12}:{minute:02} {'ap'[hour >= 12]}m"
+    if date := _DATE.fullmatch(text, number.start, number.end):
+        year, month, day = map(int, date.groups())
+        return f"{_MONTHS[month - 1]} {day}, {year}" if 1 <= month <= len(_MONTHS) else date[0]
     return f"{'第' * text.startswith('第', number.start)}{value:.15g}{'%' * (number.kind == 'percent')}"
