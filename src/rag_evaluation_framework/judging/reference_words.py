@@ -444,18 +444,20 @@ def _find_contrary_number(said: str, reference: str, question: str) -> str | Non
     words = [[word for word in _read(_even(each)).joined.split() if not word[-1].isdigit()] for each in texts]
     if words[0] != words[1]:
         given = [each for each in given if each.value not in known]
-        if not (len(given) == len(wanted) == 1 and _is_about(said, reference, question)):
+        if len(wanted) != 1 or not _is_about(said, reference, question):
             return None
-    pairs = [pair for pair in zip(given, wanted, strict=False) if pair[0].value != pair[1].value]
-    is_plain = pairs and len(given) == len(wanted) and known.isdisjoint(one.value for one, _ in pairs)
+    if len(given) != len(wanted):
+        return None
+    pairs = [pair for pair in zip(given, wanted, strict=True) if pair[0].value != pair[1].value]
+    is_plain = pairs and known.isdisjoint(one.value for one, _ in pairs)
     is_plain = is_plain and all(one.unit == other.unit and not _is_near(one, other) for one, other in pairs)
     return pairs[0][0].written if is_plain else None
 
 
 def _is_near(one: _Number, other: _Number) -> bool:
     """Tell whether large numbers may be the same, rounded."""
-    is_exact = one.unit in ("calendar year", "decade", "time") or len(one.value) < 3 or len(one.value) != len(other.value)
-    return not is_exact and one.value[:2] == other.value[:2]
+    is_exact = one.unit in ("calendar year", "decade", "time") or len(one.value) < 3
+    return not is_exact and len(one.value) == len(other.value) and one.value[:2] == other.value[:2]
 
 
 def _is_about(said: str, reference: str, question: str) -> bool:
