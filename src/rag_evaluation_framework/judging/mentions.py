@@ -12,7 +12,7 @@ from typing import Any, Literal
 from rag_evaluation_framework.files import yaml_documents
 from rag_evaluation_framework.text.normalisation import alternatives, comparable
 from rag_evaluation_framework.text.numbers import even_text
-from rag_evaluation_framework.text.scripts import has_unspaced_script
+from rag_evaluation_framework.text.scripts import HAN, has_unspaced_script
 from rag_evaluation_framework.text.sentences import SENTENCE_END
 from rag_evaluation_framework.text.spans import Span
 from rag_evaluation_framework.text.tokens import Token, pieces
@@ -30,7 +30,8 @@ from rag_evaluation_framework.text.vocabulary import (
 # The phrases by which answers to golden sets are read, compiled from ``data/phrases.yaml``.
 
 _NAME = re.compile(r"\{([a-z_]+)\}")
-_GIVEN = {"not": "|".join(NEGATIONS), "numerals": NUMERALS, "sentence_end": SENTENCE_END.pattern}
+_GIVEN = {"not": "|".join(NEGATIONS), "numerals": NUMERALS, "han": f"[{HAN}]"}
+_GIVEN["sentence_end"] = SENTENCE_END.pattern
 
 
 @cache

@@ -142,10 +142,6 @@ _NUMBER = late_pattern(
 )
 # What marks a number beside its figures: 1.5 is not 15, nor 10% 10.
 _MARK, _DECIMAL_COMMA = re.compile(r"(?<=\d)[^\w\s,'](?=\d)|-(?=\d)|%"), re.compile(r",(?=\d\d?\b)")
-# Numbers that may be codes, or be grouped by what is a decimal point elsewhere: 007, 1.000, 1 000, 14,00.
-_UNSURE = re.compile(
-    r"(?<![\d.,:])(?<!\d{4}-)(?<!\d{4}-\d\d-)0\d+(?![\d:])|\d[. ']\d{3}(?![\d.,])|\d,\d\d?(?!\d)"
-)
 _LONGEST_NAME, _BRIEF = 4, 8
 # No answer takes a time that grows with the square of its length: each claim is compared with each only in
 # texts of so many, so many places are looked at, and around each so many characters are read.
@@ -368,7 +364,7 @@ _JOINT = r"\s*,?\s*(?:\b(?:or|and)\b|[/&、]|或者?|还是|以及|[和与])\s*(
 _AFTER = re.compile(
     rf"(?:\s*\([^)]*\)|, [\w'-]+(?: [\w'-]+){{0,2}}?)?{_JOINT}(?P<other>[^,.;:!?，。；：！？、\n()]+)"
 )
-_BEFORE = re.compile(rf"(?P<other>[^\s,.;:!?，。；：！？、()]+){_JOINT}\Z")
+_BEFORE = re.compile(rf"(?P<other>[{HAN}]{{2}}|[^\s,.;:!?，。；：！？、(){HAN}]+){_JOINT}\Z")
 
 
 def _find_second_value(said: str, keys: Sequence[str], known: Sequence[str], question: str) -> str | None:
@@ -400,13 +396,20 @@ def _words_of(texts: tuple[str, ...]) -> frozenset[str]:
 
 
 def _joined_values(text: _Text, key: str) -> Iterator[str]:
-    """Yield what *and*, *or* and their like join to a key."""
-    for start, end in _places(text, _read(key)):
-        after = _AFTER.match(text.text, end, end + _LONGEST_CLAUSE)
-        around = after, _BEFORE.search(text.text, max(0, start - 60), start)
+    """Yield what *and*, *or* and their like join to a key, and a name that stands in its place."""
+    places = list(_places(text, _read(key)))
+    for start, end in places:
+        is_name, head, stop = text.text[start].isupper() and key[0].isupper(), max(0, start - 60), end + _LONGEST_CLAUSE
+        around = [_AFTER.match(text.text, end, stop), _BEFORE.search(text.text, head, start)]
+        if is_name or HAN_CHARACTER.match(key):
+            around.append(mentions.phrase("set_against").match(text.text, end, stop))
+            around.append(mentions.phrase("former").search(text.text, head, start))
         for found in filter(None, around):
-            if other := _find_value(found["other"], is_name=text.text[start].isupper() and key[0].isupper()):
+            if other := _find_value(found["other"], is_name=is_name):
                 yield other
+    if key[0].isupper() and " " not in key:
+        longer = [mentions.phrase("forename").search(text.text, max(0, start - 60), start + 1) for start, _ in places]
+        yield from (name["other"] for name in longer if name and all(longer))
 
 
 def _find_value(text: str, *, is_name: bool) -> str | None:
@@ -418,11 +421,6 @@ def _find_value(text: str, *, is_name: bool) -> str | None:
 
 
 # What no reference allows.
-
-_INEXACT = re.compile(
-    r"\b(?:(?:more|less|fewer) than|at (?:least|most)|up to|over|under|above|below|about|around|approximately"
-    r"|roughly|nearly|almost|some)\b|至少|最[多少]|不超过|以[上下内]|大[约概]|左右|[约近]"
-)
 
 
 def _find_contradiction(said: str, reference: str, question: str) -> str | None:
@@ -437,7 +435,8 @@ def _find_contradiction(said: str, reference: str, question: str) -> str | None:
 def _find_contrary_number(said: str, reference: str, question: str) -> str | None:
     """Return the number that an answer has in the place of another of its kind, all else being the same."""
     texts, both = (said, reference), comparable(f"{said} ; {reference}")
-    if _INEXACT.search(both) or _UNSURE.search(both) or _reserves(said) != _reserves(reference):
+    is_unsure = mentions.says("inexact", both) or mentions.says("written_unsurely", both)
+    if is_unsure or _reserves(said) != _reserves(reference):
         return None
     asked, known = _values(question), _values(reference)
     given, wanted = ([one for one in _numbers(each) if one.value not in asked] for each in texts)
