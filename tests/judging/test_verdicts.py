@@ -60,7 +60,14 @@ def sample_of(row: Mapping[str, Any]) -> Sample:
 def response_of(row: Mapping[str, Any]) -> Response:
     if failure := row.get("failure"):
         return Response(failure=Failure(kind=failure, message="no answer"))
-    return Response(text=row.get("a", DEFAULTS["a"]), contexts=tuple(row.get("contexts", ())))
+    text = followed(row.get("a", DEFAULTS["a"]), *row.get("beside", ()))
+    passages = [followed(text, *row["passage"])] if "passage" in row else []
+    return Response(text=text, contexts=(*row.get("contexts", ()), *passages))
+
+
+def followed(text: str, sentence: str = "", times: int = 0) -> str:
+    """Return a text with a sentence behind it so many times."""
+    return " ".join([text, *[sentence] * times])
 
 
 def scores_of(row: Mapping[str, Any]) -> Iterator[Score]:

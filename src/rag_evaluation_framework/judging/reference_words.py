@@ -27,7 +27,7 @@ from rag_evaluation_framework.text.normalisation import comparable, plain, simpl
 from rag_evaluation_framework.text.numbers import even_text
 from rag_evaluation_framework.text.scripts import HAN, HAN_CHARACTER, UNSPACED
 from rag_evaluation_framework.text.tokens import content_keys
-from rag_evaluation_framework.text.vocabulary import PARTICLES, STOP_WORDS, stem
+from rag_evaluation_framework.text.vocabulary import NUMERALS, PARTICLES, STOP_WORDS, stem
 
 Kind = Literal["matches", "partly_matches", "contradicts"]
 
@@ -142,6 +142,7 @@ _NUMBER = late_pattern(
 )
 # What marks a number beside its figures: 1.5 is not 15, nor 10% 10.
 _MARK, _DECIMAL_COMMA = re.compile(r"(?<=\d)[^\w\s,'](?=\d)|-(?=\d)|%"), re.compile(r",(?=\d\d?\b)")
+_NUMERAL_GOES_ON = late_pattern(rf"[{NUMERALS}]{{2}}")  # 二十 does not stand in 二十五
 _LONGEST_NAME, _BRIEF = 4, 8
 # No answer takes a time that grows with the square of its length: each claim is compared with each only in
 # texts of so many, so many places are looked at, and around each so many characters are read.
@@ -170,7 +171,6 @@ def _read(text: str) -> _Text:
 _even = lru_cache(maxsize=_KEPT)(even_text)
 
 
-@lru_cache(maxsize=_KEPT)
 def _same_text(text: str) -> tuple[str, Sequence[str]]:
     """Return what two texts that are the same share: plain words, and the marks of their numbers."""
     return plain(text), _MARK.findall(_DECIMAL_COMMA.sub(".", comparable(text)))
@@ -184,7 +184,9 @@ def _places(text: _Text, wanted: _Text) -> Iterator[tuple[int, int]]:
         if at < 0:
             break
         first, counted = first + text.joined.count(" ", counted, at), at
-        yield text.places[first][0], text.places[first + len(wanted.places) - 1][1]
+        start, end = text.places[first][0], text.places[first + len(wanted.places) - 1][1]
+        if not any(_NUMERAL_GOES_ON.match(text.text, edge - 1) for edge in (start, end) if edge):
+            yield start, end
         at = text.joined.find(wanted.joined, at + 1)
 
 
