@@ -20,6 +20,7 @@ from rag_evaluation_framework.statistics.intervals import wilson_interval
 from rag_evaluation_framework.statistics.resampling import generator
 from rag_evaluation_framework.text.vocabulary import stem
 
+EVOUNA = "EVOUNA (its TriviaQA part)"
 PAIRS = Path(__file__).parents[1] / "tests" / "judging" / "answer_pairs.yaml"
 
 SYSTEMS = {"fid": "FiD", "gpt35": "GPT-3.5", "chatgpt": "ChatGPT", "gpt4": "GPT-4", "newbing": "Bing Chat"}
@@ -113,7 +114,7 @@ def claim_rows(data: Path) -> list[Figure]:
             rows = list(verdicts(kept, system))
             figures.append(
                 figure(
-                    f"EVOUNA, {SYSTEMS[system]}, {REFERENCES[references]}: AUROC of claim_f1",
+                    f"{EVOUNA}, {SYSTEMS[system]}, {REFERENCES[references]}: AUROC of claim_f1",
                     [right for _, _, right in rows],
                     [score(row["question"], answer, row["references"]) for row, answer, _ in rows],
                     [str(row["id"]) for row, _, _ in rows],
@@ -131,7 +132,7 @@ def reached_rows(data: Path, *metrics: str) -> list[Figure]:
         for system, metric in product(("fid", "newbing"), metrics):
             score, rows = by_metric(metric), [row for row in verdicts(kept, system) if row[2]]
             values = [score(row["question"], answer, row["references"]) for row, answer, _ in rows]
-            name = f"EVOUNA, {SYSTEMS[system]}, {REFERENCES[references]}"
+            name = f"{EVOUNA}, {SYSTEMS[system]}, {REFERENCES[references]}"
             figures.append(reached(name, metric, values, [str(row["id"]) for row, _, _ in rows]))
     return figures
 

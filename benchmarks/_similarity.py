@@ -18,7 +18,15 @@ from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks._answers import REFERENCES, SYSTEMS, by_metric, one_reference_each, plain_recall, questions
+from benchmarks._answers import (
+    EVOUNA,
+    REFERENCES,
+    SYSTEMS,
+    by_metric,
+    one_reference_each,
+    plain_recall,
+    questions,
+)
 from benchmarks._auroc import Floats, auroc, figure
 from benchmarks._figures import Figure, reached
 from benchmarks._labelled_data import DATA
@@ -221,7 +229,7 @@ def rows(_: Path) -> list[Figure]:
     for place, references in enumerate(REFERENCES.values()):
         for system in dict.fromkeys(each.system for each in answers()):
             held = held_out(system)
-            of = f"EVOUNA, {SYSTEMS[system]}, {references}"
+            of = f"{EVOUNA}, {SYSTEMS[system]}, {references}"
             figures += _thresholds(of, held.is_right, held.similarity[place])
             figures.append(_below(of, held.is_right, held.similarity[place], held.plain[place]))
     return figures
@@ -235,7 +243,7 @@ def _rows(name: str, title: str, by: str) -> list[Figure]:
             held = held_out(system)
             found.append(
                 figure(
-                    f"EVOUNA, {SYSTEMS[system]}, {references}: {title}",
+                    f"{EVOUNA}, {SYSTEMS[system]}, {references}: {title}",
                     held.is_right.tolist(),
                     getattr(held, name)[place].tolist(),
                     held.sources,
@@ -246,7 +254,7 @@ def _rows(name: str, title: str, by: str) -> list[Figure]:
             float(np.mean([getattr(row, column) for row in found]))
             for column in ("value", "low", "high", "plain")
         )
-        of = f"EVOUNA, mean of five systems, {references}: {title}"
+        of = f"{EVOUNA}, mean of five systems, {references}: {title}"
         note = f"each system by {by}"
         figures += [Figure(of, len(answers()), mean, low, high, note, plain), *found]
     return figures

@@ -20,6 +20,7 @@ from itertools import combinations
 import numpy as np
 
 from benchmarks import _answers, _begin, _ragtruth, _refusals, _wice
+from benchmarks._answers import EVOUNA
 from benchmarks._labelled_data import DATA
 from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport, screen_answer
@@ -39,7 +40,7 @@ from rag_evaluation_framework.statistics.resampling import Floats
 DRAWS = 2_000
 BUDGETS = (50, 100, 200, 500)
 LARGEST_SHARE = 1 / 3
-WITH_500 = "EVOUNA"
+WITH_500 = EVOUNA
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -255,12 +256,12 @@ SETS: Mapping[str, tuple[str, Callable[[], Iterator[tuple[str, str, float, float
     "RAGTruth": ("ragtruth", _ragtruth_set),
     "WiCE": ("wice", _wice_set),
     "BEGIN": ("begin", _begin_set),
-    "EVOUNA": ("evouna", _evouna_set),
+    EVOUNA: ("evouna", _evouna_set),
     "XSTest": ("xstest", _xstest_set),
 }
 PAIRS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "RAGTruth": (("gpt-3.5-turbo-0613", "gpt-4-0613"), ("llama-2-7b-chat", "llama-2-70b-chat")),
-    "EVOUNA": (("fid", "gpt4"), ("gpt35", "chatgpt"), ("chatgpt", "gpt4")),
+    EVOUNA: (("fid", "gpt4"), ("gpt35", "chatgpt"), ("chatgpt", "gpt4")),
     "XSTest": (("gpt4", "llama2new"),),
 }
 

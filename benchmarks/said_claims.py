@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from statistics import fmean
 
-from benchmarks._answers import questions
+from benchmarks._answers import EVOUNA, questions
 from benchmarks._begin import PARTS, answers
 from benchmarks._labelled_data import DATA
 from benchmarks._wice import WikipediaClaim, claims
@@ -78,7 +78,7 @@ def sets() -> dict[str, list[Item]]:
         found[f"BEGIN, {told}"] = [
             ("", text, (said,), not is_new) for text, said, is_new in known if text.strip()
         ]
-    found["EVOUNA, brief references"] = [
+    found[f"{EVOUNA}, brief references"] = [
         (
             each["question"],
             answer["answer"],

@@ -102,7 +102,8 @@ def test_people_agree_where_words_decide() -> None:
 def test_a_changed_number_contradicts_and_a_source_does_not() -> None:
     present("wice")
     present("evouna")
-    answers = [*answer_verdicts.planted_answers(), *answer_verdicts.judged_answers(step=size(5, 1))]
+    labeled = [*answer_verdicts.sentence_answers(), *answer_verdicts.judged_answers(step=size(5, 1))]
+    answers = [*answer_verdicts.planted_answers(), *labeled]
     wrong, given = answer_verdicts.precision(answers, "contradicts")
     assert given >= 100
     assert wrong / given >= 0.9

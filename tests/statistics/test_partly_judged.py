@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from benchmarks._answers import EVOUNA
 from benchmarks.judge_budget import Population, of_one_run, of_two_runs, paired, populations, until_narrow
 from tests.sizes import LONG, size
 
@@ -221,7 +222,7 @@ def test_labelled_sets() -> None:
             assert found.saved >= 1 / 1.03, (name, budget)
             saved[name] = max(saved.get(name, 0.0), found.saved)
     assert sum(each >= 1.5 for each in saved.values()) >= 2
-    for name, systems in (("EVOUNA", ("fid", "gpt4")), ("XSTest", ("gpt4", "llama2new"))):
+    for name, systems in ((EVOUNA, ("fid", "gpt4")), ("XSTest", ("gpt4", "llama2new"))):
         if name in everything:
             found = of_two_runs(*paired(name, systems), 100)
             assert found.covered >= 0.93, name

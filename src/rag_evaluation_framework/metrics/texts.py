@@ -321,9 +321,9 @@ def answer_similarity(to_reference: float) -> float:
     Empty: 0 for an empty answer, and for one that declines what the reference answers. No value where the
     reference is a yes or no and the answer plainly says neither; such a sample is skipped.
 
-    Source: ours, calibrated on EVOUNA (Wang et al., "Evaluating Open-QA Evaluation", NeurIPS 2023). Words
-    do not know that two of them mean the same: a right answer in other words scores low, so give several
-    references.
+    Source: ours, calibrated on EVOUNA (its TriviaQA part; Wang et al., "Evaluating Open-QA Evaluation",
+    NeurIPS 2023). Words do not know that two of them mean the same: a right answer in other words scores
+    low, so give several references.
     """
     return max(to_reference, 0.0)
 
