@@ -1,7 +1,7 @@
 """Verdicts on answers by words: beside people's, and beside numbers changed in sentences (WiCE).
 
 People judged the answers of EVOUNA (its TriviaQA part), and sentences of our own. The rules were chosen on
-the quarter of EVOUNA's questions that :func:`is_for_fitting` tells, and on other sentences of our own; the
+the quarter of EVOUNA's questions that :func:`is_for_fitting` tells, and on sentences of our own; the
 other three quarters are reported. A plain match calls an answer right that has the text of a reference, and
 wrong otherwise. WiCE's claims stand for references. A digit of them is changed, which makes them wrong; as
 they are, and the sentences of the page that support them, they are right.
