@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from benchmarks._answers import EVOUNA, PAIRS, SYSTEMS, questions, verdicts
 from benchmarks._labelled_data import DATA
@@ -27,6 +27,9 @@ from rag_evaluation_framework.text.numbers import quantities
 
 MOST_PLANTED = 300
 SENTENCES = PAIRS.with_name("sentence_answers.yaml")
+
+
+Kind = Literal["matches", "contradicts", "undecided"]
 
 
 class Judged(NamedTuple):
@@ -70,7 +73,7 @@ def sentence_answers() -> Iterator[Judged]:
         sample = Sample(id="s", turns=turns, reference=row["reference"], expectation=expectation)
         found = decide(sample, Response(text=row["answer"], contexts=(row["context"],)))
         label = AnswerVerdict(row["label"])
-        kind = "matches" if found.is_correct else "contradicts" if found.is_wrong else "undecided"
+        kind: Kind = "matches" if found.is_correct else "contradicts" if found.is_wrong else "undecided"
         is_right = None if label.is_partly_correct else label.is_correct
         references = [row["reference"]] if row["reference"] else []
         yield Judged("sentences", WordFinding(kind, found.why), has_text(row["answer"], references), is_right)
