@@ -401,7 +401,11 @@ def _joined_values(text: _Text, key: str) -> Iterator[str]:
     """Yield what *and*, *or* and their like join to a key, and a name that stands in its place."""
     places = list(_places(text, _read(key)))
     for start, end in places:
-        is_name, head, stop = text.text[start].isupper() and key[0].isupper(), max(0, start - 60), end + _LONGEST_CLAUSE
+        is_name, head, stop = (
+            text.text[start].isupper() and key[0].isupper(),
+            max(0, start - 60),
+            end + _LONGEST_CLAUSE,
+        )
         around = [_AFTER.match(text.text, end, stop), _BEFORE.search(text.text, head, start)]
         if is_name or HAN_CHARACTER.match(key):
             around.append(mentions.phrase("set_against").match(text.text, end, stop))
@@ -410,7 +414,10 @@ def _joined_values(text: _Text, key: str) -> Iterator[str]:
             if other := _find_value(found["other"], is_name=is_name):
                 yield other
     if key[0].isupper() and " " not in key:
-        longer = [mentions.phrase("forename").search(text.text, max(0, start - 60), start + 1) for start, _ in places]
+        longer = [
+            mentions.phrase("forename").search(text.text, max(0, start - 60), start + 1)
+            for start, _ in places
+        ]
         yield from (name["other"] for name in longer if name and all(longer))
 
 
