@@ -48,9 +48,7 @@ OUR_CHINESE = "Chinese pairs of our own, a right and a wrong answer each"
 WEIGHTS: dict[str, tuple[float, ...]] = {
     "_ASKED": (1.0, 0.5, 0.25, 0.1),
     "_FULL_ANSWER": (1000.0, 40.0, 20.0, 10.0, 5.0),
-    "_HALF": (1.0, 0.75, 0.5, 0.25),
     "_NEAR": (0.0, 0.6, 0.8, 1.0),
-    "_LATE": (1.0, 0.98, 0.95, 0.9),
 }
 SEARCHED_ON_EVERY = 3  # questions: to save time
 Chosen = tuple[tuple[str, float], ...]

@@ -2,16 +2,15 @@
 
 Words are compared by stems and Chinese by pairs of characters, numbers by value together with what they count
 (*90 minutes*, *an hour and a half*), names in near spellings. What the question says
-already counts little. A word that one side denies and the other does not is not the same word; one that the
-answer leaves open (*Rome or Milan*), or tells the wrong way round, counts half.
+already counts little. A word that one side denies and the other does not is not the same word.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from bisect import bisect, insort
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from importlib.resources import files
 from itertools import chain, islice, product
@@ -33,15 +32,13 @@ from rag_evaluation_framework.text.vocabulary import (
 
 _ASKED = 0.25  # what a word of the reference counts that the question has too
 _NEAR = 0.8  # what a word counts in a near spelling
-_HALF = 0.5  # what it counts where the answer leaves it open; and all of them, told the wrong way round
+_HALF = 0.5  # of the words of a sentence: another with so many is about the same
 CONTRARY = 1 / 3  # what is left where one says the contrary, or another number: less than even odds
-_LATE = 0.95  # what one claim counts that the first sentence does not say: it may be about another thing
 _FULL_ANSWER = 10  # at so many words of the reference, precision has half the weight it has at most
-_REACH = 4  # how many words an *or* reaches
 _SHORTEST_NEAR, _LONGEST_NEAR = 5, 40
 _KEPT, _LONGEST_KEPT, _MATCHES, _MOST_PAIRS = 512, 40, 64, 4096
 # No answer takes a time that grows with the square of its length: what is compared with all is bounded.
-_MOST_SAID, _MOST_TURNED, _LONGEST_TURNED, _MOST_COMPARED = 64, 200, 400, 1 << 16
+_MOST_SAID = 64
 _NONE: frozenset[str] = frozenset()
 
 # Words that join others or deny them, which is seen apart; units with how many of the smallest are in each,
@@ -87,7 +84,6 @@ _TOKEN = late_pattern(
     rf"|{_LETTERS}(?:'{_LETTERS})*"
 )
 _HAN_PART = re.compile(rf"或者?|还是|[{''.join(STRUCTURE)}不没沒无無未]")
-_HAN_OR = frozenset(("或", "或者", "还是"))
 _DENIAL = re.compile(
     r"\b(?:not(?!\sonly)|no(?!\.?\s?\d)|never|neither|nor|cannot|except|(?:instead|rather)\s(?:of|than))\b"
     r"|n't\b|(?<!而)(?:不(?![仅但久断同过])|[没沒](?!落)|无(?![论锡])|無|未(?!来))|非(?![洲常])|除了"
@@ -95,9 +91,6 @@ _DENIAL = re.compile(
 # Denies what comes after it, not the clause; what is done without something is said of it all the same.
 _WITHOUT = re.compile(r"\bwithout (?!\w+ing\b)([^,;:.!?]+)")
 _DENIAL_CUES = ("no", "n't", "nei", "never", "except", "instead", "rather")
-_PASSIVE = re.compile(r"\bby\b|[被由]")
-# Of a line without a *to*, the first *from* alone is tried.
-_DIRECTED = re.compile(r"^(?:(?>.*?\bfrom\b).*\bto\b|(?>.*?从).*到)|\bthan\b|比", re.MULTILINE)
 
 
 class _Word(NamedTuple):
@@ -107,8 +100,6 @@ class _Word(NamedTuple):
     is_bound: bool = False
     """Whether it tells what the number before it counts."""
     is_denied: bool = False
-    options: frozenset[str] = frozenset()
-    """The keys on the other side of an *or*."""
     kind: str = ""
     """Of a number or a part of a date: what others may stand in its place."""
 
@@ -119,9 +110,6 @@ class _Word(NamedTuple):
 
 class _Sentence(NamedTuple):
     words: tuple[_Word, ...]
-    is_passive: bool
-    is_directed: bool
-    """Whether it says from where to where, or which is more than which."""
     keys: frozenset[str]
     amounts: tuple[tuple[str, float], ...]
     placed: tuple[tuple[_Word, tuple[str, ...]], ...]
@@ -158,17 +146,12 @@ def match_claims(answer: Sequence[str], reference: Sequence[str], question: str 
     """
     asked = _asked(question)
     said, wanted = list(map(_sentence, answer)), list(map(_sentence, reference))
-    is_one = len(wanted) == 1
-    told = _Told(said, asked, is_one=is_one)
-    known = _NONE.union(*[sentence.keys for sentence in wanted])
-    found = [told.hits(sentence.words, known) for sentence in wanted]
+    told = _Told(said, asked, is_one=len(wanted) == 1)
+    found = [told.hits(sentence.words) for sentence in wanted]
     recalled, weights = [], []
     for sentence, hits in zip(wanted, found, strict=True):
         weights.append(asked.weights(sentence.words))
-        recall = _mean(hits, weights[-1])
-        recalled.append(recall * _HALF if told.is_turned(sentence) else recall)
-    if is_one and recalled[0] and told.is_late(wanted[0].words, known):
-        recalled[0] *= _LATE
+        recalled.append(_mean(hits, weights[-1]))
     agreed, right, extra = _precision(said, wanted, asked)
     recall = _mean(recalled, list(map(sum, weights)))
     words = sum(len(sentence.words) for sentence in wanted)
@@ -283,72 +266,30 @@ class _Told:
         """What near spellings of the words share."""
         return _NONE.union(*map(_shortened, self._by_key))
 
-    def hits(self, words: Sequence[_Word], known: Collection[str]) -> list[float]:
+    def hits(self, words: Sequence[_Word]) -> list[float]:
         """Return how far the answer says each word; what a number counts, only with the number."""
         found: list[float] = []
         for word in words:
             if word.amount is not None and word.amount in self._amounts:
                 hit = 1.0
             elif said := self._by_key.get(word.key, ()):
-                hit = self._said(word, said, known)
+                hit = float(any(self._is_same(word, each) for each in said[:_MOST_SAID]))
             else:
                 may_be_near = len(word.key) >= _SHORTEST_NEAR and not word.amount
                 hit = _NEAR if may_be_near and not self._near.isdisjoint(_shortened(word.key)) else 0.0
             found.append(min(hit, found[-1]) if word.is_bound and found and not found[-1] else hit)
         return found
 
-    def _said(self, word: _Word, said: Sequence[_Word], known: Collection[str]) -> float:
-        most = 0.0
-        for each in said[:_MOST_SAID]:
-            most = max(most, self._same(word, each, known))
-            if most == 1.0:
-                break
-        return most
-
-    def _same(self, word: _Word, said: _Word, known: Collection[str]) -> float:
+    def _is_same(self, word: _Word, said: _Word) -> bool:
         if word.amount and said.amount:  # which are not equal: 30 days, 30 hours
-            return 0.0
-        if word.is_denied != said.is_denied and self._is_strict:
-            return 0.0
-        is_open = not word.options and any(
-            key not in known and key not in self._asked.keys for key in said.options
-        )
-        return _HALF if is_open else 1.0
+            return False
+        return word.is_denied == said.is_denied or not self._is_strict
 
     def denies(self, wanted: _Sentence) -> bool:
         """Tell whether what one side has without something, the other has with it."""
         return self._is_strict and any(
             (each.without ^ wanted.without) & each.keys & wanted.keys for each in self._sentences
         )
-
-    def is_late(self, words: Sequence[_Word], known: Collection[str]) -> bool:
-        """Tell whether a later sentence says more of the words than the first does."""
-        if not 2 <= len(self._sentences) <= _MOST_COMPARED // max(len(words), 1):
-            return False
-        alone = (_Told([each], self._asked, is_one=True) for each in self._sentences)
-        shares = [sum(each.hits(words, known)) for each in alone]
-        return max(shares) > shares[0]
-
-    def is_turned(self, wanted: _Sentence) -> bool:
-        """Tell whether a sentence has most of the words in the opposite order, and not for its voice."""
-        if not wanted.is_directed and not 3 <= len(wanted.words) <= 2 * _REACH:
-            return False
-        places = {word.key: place for place, word in enumerate(wanted.words) if not word.key[:1].isdigit()}
-        asked = self._asked.keys if not self._asked.keys.issuperset(places) else ()
-        for sentence in self._sentences[:_MOST_TURNED]:
-            if len(sentence.words) > _LONGEST_TURNED or len(places.keys() & sentence.keys) < 2:
-                continue
-            order = [word.key for word in sentence.words if word.key in places]
-            if len(order) != len(set(order)) or sentence.is_passive != wanted.is_passive:
-                continue
-            before: list[int] = []
-            turned = 0
-            for place in [places[key] for key in order if key not in asked]:
-                turned += len(before) - bisect(before, place)
-                insort(before, place)
-            if 4 * turned > len(before) * (len(before) - 1):
-                return len(order) > 2 or wanted.is_directed
-        return False
 
 
 def _precision(
@@ -361,7 +302,7 @@ def _precision(
     agreed = []
     for sentence in said:
         words = [word for word in sentence.words if word[0] not in asked.keys]
-        hits = told.hits(words, ())
+        hits = told.hits(words)
         for word, hit in zip(words, hits, strict=True):
             (right if hit else extra).add(word[0])
         agreed.append(sum(hits) / len(hits) if hits else 1.0)
@@ -390,15 +331,13 @@ def _shortened(word: str) -> frozenset[str]:
 def _sentence(text: str) -> _Sentence:
     even = _even(text)
     tokens = _tokens(even)
-    is_passive = _may_have(even, ("by",)) and _PASSIVE.search(even) is not None
-    is_directed = _may_have(even, ("from", "than")) and _DIRECTED.search(even) is not None
     words = tuple(_words(tokens))
     amounts = tuple([word[1] for word in words if word[1]])
     keys = [word[0] for word in words]
     beside = zip(words, ["", "", *keys], ["", *keys], [*keys[1:], ""], strict=False)
     placed = tuple([(word, (word.kind, *near)) for word, *near in beside if word.kind])
     without = _NONE.union(*([token[1] for token in _tokens(part)] for part in _WITHOUT.findall(even)))
-    return _Sentence(words, is_passive, is_directed, frozenset(keys), amounts, placed, without)
+    return _Sentence(words, frozenset(keys), amounts, placed, without)
 
 
 def _may_have(even: str, cues: Iterable[str]) -> bool:
@@ -429,7 +368,7 @@ def _written_date(found: re.Match[str]) -> str:
 
 
 class _Token(NamedTuple):
-    kind: Literal["word", "figure", "or", "joining"]
+    kind: Literal["word", "figure", "joining"]
     key: str
     is_denied: bool
     unit: str = ""
@@ -470,8 +409,6 @@ def _word_token(word: str, is_denied: bool) -> _Token:
     bare = word.removesuffix("'s").removesuffix("n't").replace("'", "")
     if bare in _PLAIN_NUMBERS:
         return _Token("figure", _PLAIN_NUMBERS[bare], is_denied)
-    if bare == "or":
-        return _Token("or", bare, is_denied)
     return _Token(
         "joining" if bare in _JOINING else "word", stem(bare) if bare.isascii() else bare, is_denied
     )
@@ -486,12 +423,11 @@ def _han_tokens(run: str, is_denied: bool) -> Iterator[_Token]:
             yield _Token("word", part[place : place + length], is_denied)
         if found:
             start = found.end()
-            yield _Token("or" if found[0] in _HAN_OR else "joining", found[0], is_denied)
+            yield _Token("joining", found[0], is_denied)
 
 
 def _words(tokens: Sequence[_Token]) -> Iterator[_Word]:
     """Yield the words that count: figures with their units, and whatever does not only join others."""
-    is_open = any(token.kind == "or" for token in tokens)
     kept = [token.kind in ("word", "figure") for token in tokens]
     if not any(kept):
         kept = [True] * len(tokens)
@@ -501,15 +437,13 @@ def _words(tokens: Sequence[_Token]) -> Iterator[_Word]:
         if kept[place]:
             if token.kind == "figure":
                 amount, used = _amount(tokens, place)
-                options = _options(tokens, place) if is_open else _NONE
                 kind = _kind_of_figure(tokens, place, used, amount)
-                yield _Word(token.key, amount, False, token.is_denied, options, kind)
+                yield _Word(token.key, amount, False, token.is_denied, kind)
                 place += used
                 continue
             is_bound = place > 0 and tokens[place - 1].kind == "figure"
-            options = _options(tokens, place) if is_open else _NONE
             kind = _DATES[token.key] if token.key in _DATES and _is_date(tokens, place) else ""
-            yield _Word(token.key, None, is_bound, token.is_denied, options, kind)
+            yield _Word(token.key, None, is_bound, token.is_denied, kind)
         place += 1
 
 
@@ -560,14 +494,3 @@ def _unit(tokens: Sequence[_Token], place: int) -> tuple[tuple[str, float] | Non
         return _UNITS[token.unit], 1
     following = tokens[place + 1].key if place + 1 < len(tokens) else ""
     return (_UNITS[following], 2) if following in _UNITS else (None, 1)
-
-
-def _options(tokens: Sequence[_Token], place: int) -> frozenset[str]:
-    """Return the keys on the other side of an *or* that is near."""
-    first, last = max(0, place - _REACH), min(len(tokens), place + _REACH + 1)
-    found: set[str] = set()
-    for at in range(first, last):
-        if tokens[at].kind == "or":
-            others = tokens[at + 1 : at + 1 + _REACH] if at > place else tokens[max(0, at - _REACH) : at]
-            found.update(each.key for each in others if each.kind in ("word", "figure"))
-    return frozenset(found)

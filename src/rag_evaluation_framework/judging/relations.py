@@ -35,10 +35,7 @@ from rag_evaluation_framework.judging.mentions import (
 from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.text.normalisation import alternatives, comparable, slash_groups
 from rag_evaluation_framework.text.scripts import has_unspaced_script
-from rag_evaluation_framework.text.sentences import NEVER_LAST, SENTENCE_END
-from rag_evaluation_framework.text.spans import Span
-from rag_evaluation_framework.text.tokens import pieces
-from rag_evaluation_framework.text.vocabulary import stem
+from rag_evaluation_framework.text.sentences import SENTENCE_END
 
 SUBJECT, OBJECT, PRONOUN, UNSAID, BOTH = "\ue000\ue001\ue002\ue003\ue004"
 """One of the ends, whom a pronoun stands for, who is left out at an edge of the clause, and "they"."""
@@ -139,7 +136,7 @@ class RelationWords:
         """Yield where a comparable text has one of the words, and its mark."""
         for word, mark in self.words:
             before, _, after = word.partition(_GAP)
-            for found in _mentions_by_stem(text, before) if mark == OWN else mentions(text, before):
+            for found in mentions(text, before):
                 if not after:
                     yield found.start, found.end, mark
                 elif (end := text.find(after, found.end, found.end + _WIDEST_GAP)) > found.end:
@@ -179,19 +176,6 @@ def _is_told_in(way: RelationWords, answer: str) -> bool:
     return not scripts or any(has_unspaced_script(word[0]) in scripts for word, _ in way.words if word)
 
 
-def _mentions_by_stem(text: str, name: str) -> Iterator[Span]:
-    """Yield where a text has a name in any inflection; Chinese has none."""
-    if has_unspaced_script(name[:1]):
-        yield from mentions(text, name)
-        return
-    wanted = [stem(piece.text) for piece in pieces(name)]
-    found = list(pieces(text))
-    for first in range(len(found) - len(wanted) + 1 if wanted else 0):
-        window = found[first : first + len(wanted)]
-        if [stem(piece.text) for piece in window] == wanted:
-            yield Span(window[0].start, window[-1].end)
-
-
 def _even(name: str) -> str:
     separated = _CAMEL.sub("_", name.strip())
     return re.sub(r"[\s_-]+", "_", comparable(separated)).strip("_")
@@ -223,20 +207,11 @@ def _table() -> tuple[dict[str, list[RelationWords]], list[RelationWords]]:
 Ends = tuple[Sequence[str], Sequence[str]]
 """The names of the subject and those of the object."""
 
-_LONGEST_TITLE = 8
 _COMMA = re.compile(r",(?! ?(?:而是|but |whose ))")
 _LONGEST = 400  # characters: what is longer is no clause
 _WORD = re.compile(f"[{_WORDS}]")
 _EVENED = (
     (re.compile(r"[*_`\"“”「」『』《》]+"), ""),
-    (re.compile(r"\s*[–—]+\s*|\s+-+\s+"), ", "),
-    # "not Carl but Ann", 不是沈栖而是闻伯: whoever is dismissed is not spoken of.
-    (
-        re.compile(
-            rf"\bnot (?!only|just)(?:[^\s,{_WORDS}]+ ){{1,4}}?but |不是[^,。{_WORDS}]{{1,10}},?而(?=是)"
-        ),
-        "",
-    ),
     (re.compile(r"(?:(?<=\bhe)|(?<=\bshe)|(?<=\bit)|(?<=\bthey))'(?:s|re)\b"), " is"),
     (
         re.compile(r"[她他它][们俩]|[两二][人者]|双方|\b(?:they|the two|both of them|both(?= are| were))\b"),
@@ -246,7 +221,6 @@ _EVENED = (
     (re.compile(r"(?<!其)[她他它]|(?<!尤)其(?![实他它中余次间])|\b(?:he|she|it|him|her)\b"), PRONOUN),
     # "her old mentor", 他师父, "James' mentor": whose it is.
     (re.compile(rf"(?<={PRONOUN})(?= (?:[\w-]+ ){{0,3}}[{_NOUNS}])|(?<=[{SUBJECT}{OBJECT}])'(?= )"), "'s"),
-    (re.compile(rf"(?<={PRONOUN})(?=[{_NOUNS}])"), "的"),
 )
 
 
@@ -303,13 +277,11 @@ def _ends_of(clauses: Iterable[Clause]) -> frozenset[str]:
 
 
 def _parts(text: str, first: int, last: int, end: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    """Yield where the parts of a text begin and end; "Dr." ends none."""
+    """Yield where the parts of a text begin and end."""
     start = first
     for found in end.finditer(text, first, last):
-        before = text[max(start, found.start() - _LONGEST_TITLE) : found.start()]
-        if found[0] != "." or before.rpartition(" ")[2] not in NEVER_LAST:
-            yield start, found.start()
-            start = found.end()
+        yield start, found.start()
+        start = found.end()
     yield start, last
 
 
@@ -354,8 +326,8 @@ _SIGNS = {MUTUAL: 0, INVERSE_ROLE: -1, INVERSE_VERB: -1}
 _READ = 50_000
 # An answer that is nothing but a relation is short.
 _FIRST_CLAUSE = re.compile(r"[^。!?;\n,.]{1,40}(?=[。!?;\n,.]|\Z)")
-_MARK = re.compile("[\ue000-\ue0ff]")  # no text has these of its own
 _FULL_NAME = re.compile(r"\b[A-Z][\w-]*(?: [A-Z][\w-]*){1,3}")
+_MARK = re.compile("[\ue000-\ue0ff]")  # no text has these of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,8 +358,8 @@ def read_relation(
     subject, relation, object_ = triple
     ends = _names(subject, answer, question), _names(object_, answer, question)
     told = [way for way in words_of_relation(relation) if _is_told_in(way, said)]
-    alternatives = chain.from_iterable(slash_groups(comparable(reference)))
-    offered = list(chain.from_iterable(map(relations_said, alternatives)))
+    groups = chain.from_iterable(slash_groups(comparable(reference)))
+    offered = list(chain.from_iterable(map(relations_said, groups)))
     bare = _bare_words(said, [*told, *offered])
     named = _ends_named(said, asked, (subject, object_), is_bare=bool(bare))
     expressed = {
