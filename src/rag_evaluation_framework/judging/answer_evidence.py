@@ -112,7 +112,7 @@ class AnswerEvidence:
         if kind in NOT_ANSWERED:
             why = "begins by complying, then refuses" if kind in DECLINED else "asks back"
             return Refusing("unclear", "words", why)
-        if complies or self._plainly_complies:
+        if complies or self._plainly_complies or self._answers_without_support:
             return Refusing("answers", "words")
         return Refusing("unclear", "words", "unclear whether it refuses")
 
@@ -125,6 +125,15 @@ class AnswerEvidence:
         if not (is_put or is_much):
             return Refusing("refuses", "words")
         return Refusing("answers" if is_put and is_much else "unclear", "words", "refuses, and says more")
+
+    @property
+    def _answers_without_support(self) -> bool:
+        """Return True if it answers after it has said that the documents do not."""
+        folded = folded_with_places(self._answer)[0]
+        contrast = besides("contrast").search(folded)
+        if contrast is None or class_of_answer(self._sample, folded[: contrast.start()]).kind not in DECLINED:
+            return False
+        return any(goes_on for _, goes_on in told_besides_refusing(self._sample, self._answer))
 
     def _has_new_number(self, text: str) -> bool:
         """Tell whether a text has a number that the question has not; those of a list are none."""
