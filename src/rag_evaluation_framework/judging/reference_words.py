@@ -401,11 +401,8 @@ def _joined_values(text: _Text, key: str) -> Iterator[str]:
     """Yield what *and*, *or* and their like join to a key, and a name that stands in its place."""
     places = list(_places(text, _read(key)))
     for start, end in places:
-        is_name, head, stop = (
-            text.text[start].isupper() and key[0].isupper(),
-            max(0, start - 60),
-            end + _LONGEST_CLAUSE,
-        )
+        is_name = text.text[start].isupper() and key[0].isupper()
+        head, stop = max(0, start - 60), end + _LONGEST_CLAUSE
         around = [_AFTER.match(text.text, end, stop), _BEFORE.search(text.text, head, start)]
         if is_name or HAN_CHARACTER.match(key):
             around.append(mentions.phrase("set_against").match(text.text, end, stop))
@@ -414,10 +411,8 @@ def _joined_values(text: _Text, key: str) -> Iterator[str]:
             if other := _find_value(found["other"], is_name=is_name):
                 yield other
     if key[0].isupper() and " " not in key:
-        longer = [
-            mentions.phrase("forename").search(text.text, max(0, start - 60), start + 1)
-            for start, _ in places
-        ]
+        find = mentions.phrase("forename").search
+        longer = [find(text.text, max(0, start - 60), start + 1) for start, _ in places]
         yield from (name["other"] for name in longer if name and all(longer))
 
 
@@ -454,10 +449,8 @@ def _find_contrary_number(said: str, reference: str, question: str) -> str | Non
         given = [each for each in given if each.value not in known]
         if len(wanted) != 1 or not _is_about(said, reference, question):
             return None
-    if len(given) != len(wanted):
-        return None
-    pairs = [pair for pair in zip(given, wanted, strict=True) if pair[0].value != pair[1].value]
-    is_plain = pairs and known.isdisjoint(one.value for one, _ in pairs)
+    pairs = [pair for pair in zip(given, wanted, strict=False) if pair[0].value != pair[1].value]
+    is_plain = pairs and len(given) == len(wanted) and known.isdisjoint(one.value for one, _ in pairs)
     is_plain = is_plain and all(one.unit == other.unit and not _is_near(one, other) for one, other in pairs)
     return pairs[0][0].written if is_plain else None
 
