@@ -72,10 +72,6 @@ class KeyPlaces(dict[str, int]):
             return count, units
         return self._most_of_two(held, counts, found), units
 
-    def most_alone(self, keys: frozenset[str]) -> int:
-        """Return how many of the keys one unit has at most."""
-        return _highest(self.counts(list(map(self.__getitem__, keys))), len(keys))
-
     def closest(self, keys: frozenset[str]) -> int:
         """Return the units with most of the keys, as :meth:`with_most` does."""
         if known := self._most.get(keys):
