@@ -98,3 +98,16 @@ def test_what_another_text_has_is_supported_though_a_record_leaves_it_open() -> 
         for texts in ([json.dumps(CAFE)], [json.dumps(CAFE), "There is live music at the Blue Door."])
     )
     assert alone < 0.5 < beside
+
+
+def test_lines_of_a_record_support_what_they_say_and_nothing_else() -> None:
+    items = [
+        (claim, entry["record"], label)
+        for entry in TABLES["lines_of_records"]
+        for label in ("supported", "unsupported")
+        for claim in entry[label]
+    ]
+    found = [LexicalSupport().decide([Claim(claim, 0, len(claim))], [text])[0] for claim, text, _ in items]
+    right = [verdict.label == label for verdict, (_, _, label) in zip(found, items, strict=True)]
+    assert len(items) == 80
+    assert sum(right) >= 70  # read as prose, 61 are right
