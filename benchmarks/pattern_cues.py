@@ -1,11 +1,10 @@
 """Write the words without which a pattern of answers cannot match: ``python -m benchmarks.pattern_cues``.
 
-They are read from the expressions of ``answer_patterns.yaml`` and kept beside it, in ``answer_cues.json.gz``,
-with the patterns: an expression is not tried on texts that lack them, nor compiled for them, and reading
-both takes long. Written by hand, a cue could be wrong and switch its expression off. Whatever is not
-understood of an expression may be any text, so a cue can be missing but not mistaken. Where the file of
-patterns was changed, no expression has cues, and all are tried on every text, until they are written again; a
-test says so.
+They are read from the expressions of ``answer_patterns.yaml`` and kept beside it, in ``answer_cues.json.gz``:
+an expression is not tried on texts that lack them, nor compiled for them. Written by hand, a cue could be
+wrong and switch its expression off. Whatever is not understood of an expression may be any text, so a cue can
+be missing but not mistaken. Where the file of patterns was changed, no expression has cues, and all are tried
+on every text, until they are written again; a test says so.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from rag_evaluation_framework.files.yaml_documents import decode
 from rag_evaluation_framework.judging import answer_classes
 from rag_evaluation_framework.judging.answer_classes import CUE_WORD, answer_patterns
 
@@ -65,7 +63,7 @@ silent refuse decline denied wish little limited forbidden prohibited incapable
 
 
 def kept_patterns() -> dict[str, Any]:
-    """Return what is kept: of which file, the patterns, and for each expression its cues in their order.
+    """Return what is kept: of which file, and for each of its expressions the cues in their order.
 
     These are the rarest words, those that deny, and those of its parts, each with a ``|`` between its words.
     """
@@ -77,7 +75,7 @@ def kept_patterns() -> dict[str, Any]:
         line = rf"\A{line}\Z" if known.patterns[place].where == "whole" else line
         cues = [by_rarity.cue(line), by_denial.cue(line), *by_rarity.cues_of_parts(line)]
         found.append([None if cue is None else "|".join(sorted(cue)) for cue in cues])
-    return {"of": crc32(written), "patterns": decode(written), "cues": found}
+    return {"of": crc32(written), "cues": found}
 
 
 def main() -> None:

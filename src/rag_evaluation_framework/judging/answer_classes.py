@@ -33,7 +33,7 @@ _READING = threading.Lock()
 Cue = str | tuple[str, str]
 """A word, or two neighbours."""
 PATTERNS, CUES = "answer_patterns.yaml", "answer_cues.json.gz"
-"""The data files: the patterns, and what was found in them, with the cues of every expression."""
+"""The data files: the patterns, and the cues of every expression."""
 
 
 class Expression:
@@ -83,7 +83,7 @@ class AnswerPatterns:
 
     Most expressions have cues, words of which a text must have one: the rarest, those that deny, and those
     of their parts. They are kept in a data file, for it takes long to find them
-    (``benchmarks/pattern_cues.py``), and so are the patterns, for it takes long to read them as YAML.
+    (``benchmarks/pattern_cues.py``).
     """
 
     version: int
@@ -134,13 +134,11 @@ def answer_patterns() -> AnswerPatterns:
 
 @cache
 def _read_patterns() -> AnswerPatterns:
-    written, kept = (files(__package__).joinpath("data", name).read_bytes() for name in (PATTERNS, CUES))
-    found = json.loads(gzip.decompress(kept))
-    data, cues = found["patterns"], found["cues"]
-    if found["of"] != crc32(written):  # changed since: it is read as it is, and has no cues
-        from rag_evaluation_framework.files.yaml_documents import decode
+    from rag_evaluation_framework.files.yaml_documents import decode
 
-        data, cues = decode(written), ()
+    written, kept = (files(__package__).joinpath("data", name).read_bytes() for name in (PATTERNS, CUES))
+    data, found = decode(written), json.loads(gzip.decompress(kept))
+    cues = found["cues"] if found["of"] == crc32(written) else ()  # changed since: it has none
     phrases = _Phrases({**_phrases_of_characters(), **data["phrases"]})
     patterns = tuple(_pattern(entry, phrases) for entry in data["patterns"])
     places = {each: place for place, pattern in enumerate(patterns) for each in pattern.expressions}
