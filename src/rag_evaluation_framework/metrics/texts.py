@@ -313,7 +313,7 @@ def answer_similarity(to_reference: float) -> float:
     """How alike answer and reference are: at 0.8 nine of ten answers are right, at 0.5 half of them.
 
     Formula: answer_correctness by words, c, on the scale that people's verdicts give: straight lines from 0
-    at c = 0 to 0.5 at c = 0.349, 0.8 at c = 0.772 and 1 at c = 1, where right and wrong answers are equally
+    at c = 0 to 0.5 at c = 0.349, 0.8 at c = 0.783 and 1 at c = 1, where right and wrong answers are equally
     frequent, and held as often against one reference as against every known way to put it. An answer that is
     the reference is 1; where both decline, their words are compared. Of several references the best counts.
     By the embedding method: the cosine of the two texts, 0 where it is below.
