@@ -230,7 +230,9 @@ def test_a_citation_of_characters_leads_to_them_highlighted(tmp_path: Path, open
     )
     tab = opened(result.report(tmp_path / "page.html"))
     tab.locator(".samples tbody a").first.click()
+    tab.locator(".cite").wait_for()
     assert texts(tab, ".cite") == [f"[boats.md:?:{start}-{len(text)}]"]
     tab.locator(".cite").click()
+    tab.locator(".docpane mark.cited").first.wait_for()
     assert texts(tab, ".docpane mark.cited") == ["dogs travel free."]
     assert tab.evaluate("document.activeElement.className") == "doc"
