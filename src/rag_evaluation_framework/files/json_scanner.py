@@ -148,7 +148,7 @@ class _Scanner:
 
     def document(self) -> Any:
         """Read the value with everything inside it."""
-        root = self.begun()
+        root = self.read_value()
         while self.containers:
             container = self.containers[-1]
             closing = "]" if isinstance(container, list) else "}"
@@ -163,15 +163,15 @@ class _Scanner:
             self.position += bool(container)
             if isinstance(container, list):
                 self.path[-1] = len(container)
-                container.append(self.begun())
+                container.append(self.read_value())
             else:
                 key = self.key(container)
-                container[key] = self.begun()
+                container[key] = self.read_value()
         if self.peek():
             self.fail("the end after the JSON value")
         return root
 
-    def begun(self) -> Any:
+    def read_value(self) -> Any:
         """Read a scalar, or what opens a list or an object."""
         mark = self.peek()
         if mark:
