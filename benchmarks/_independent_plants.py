@@ -68,7 +68,9 @@ def replaced(sentence: Sentence, shapes: list[str], rng: random.Random) -> Itera
 
 def _shares(new: str, text: str) -> bool:
     parts = re.findall(r"[^\W\d]{3,}|[\d:,.]+|^\W*\w{1,2}$", new) if not is_chinese(new) else [new]
-    return any(re.search(re.escape(part) + (r"" if is_chinese(part) else r"(?!\w)"), text) for part in parts)
+    return any(
+        re.search(re.escape(part) + (r"" if is_chinese(part) else r"(?!\d|[a-rt-z])"), text) for part in parts
+    )
 
 
 def _new(old: str, shape: str, rng: random.Random) -> str:
