@@ -13,7 +13,8 @@ _LINES = Path(__file__).with_name("data").joinpath("independent_plants.txt").rea
 LISTS: dict[str, list[str]] = {}
 for _kind, _, _text in (line.partition("\t") for line in _LINES):
     LISTS.setdefault(_kind, []).append(_text)
-MONTHS, DAYS = list(calendar.month_name)[1:], list(calendar.day_name)
+MONTHS: list[str] = list(calendar.month_name)[1:]
+DAYS: list[str] = list(calendar.day_name)
 WORDS = LISTS["word"]
 _MEASURES = "人天镑米节名张海级步件台个分小公度岁栋盏枚本班周种条便幅夜层块艘头次"
 DIGITS = "〇一二三四五六七八九"
@@ -24,7 +25,7 @@ NUMBERS = [
     r"(?<![\w.,:/$-])\d+\.\d+(?![\w:/-]|[.,]\d)",
     r"(?<![\w:.])\d{1,2}:\d\d(?![\w:])",
     rf"(?<!-)\b(?:{'|'.join(WORDS)})\b(?!-)",
-    rf"(?<![{DIGITS}十百千万第点几])[{DIGITS[2:]}十][{DIGITS}十百千]*(?=[{_MEASURES}])",
+    rf"(?<![{DIGITS}十百千万第点几])(?!十分(?![之钟]))[{DIGITS[2:]}十][{DIGITS}十百千]*(?=[{_MEASURES}])",
 ]
 DATES = [
     rf"\b(?:{'|'.join(set(MONTHS) - {'May', 'March'})})\b|(?:\d|\b[Ii]n|\bof) (May|March)\b",
@@ -88,7 +89,7 @@ def _new(old: str, shape: str, rng: random.Random) -> str:
     if "星期" in shape:
         return rng.choice("一二三四五六日")
     if shape.endswith("月)"):
-        return rng.choice([*DIGITS[1:], "十", "十一", "十二"])
+        return str(rng.choice([*DIGITS[1:], "十", "十一", "十二"]))
     if re.fullmatch(rf"[{DIGITS}十百千]+", old):
         return re.sub(rf"[{DIGITS[2:]}]|^十$", lambda _: rng.choice(DIGITS[3:]), old)
     return rng.choice([name for name in LISTS["name"] if (" " in name) == (" " in old)])

@@ -27,13 +27,13 @@ def drawn(kind: str, pool: list[Sentence], rng: random.Random) -> list[tuple[Sen
 
 
 def main() -> None:
-    rng, pools = random.Random(SEED), defaultdict(list)
+    pools = defaultdict(list)
     for sentence in sentences():
         pools["zh" if is_chinese(sentence.text) else "en", is_long(sentence.text)].append(sentence)
     for kind in ("number", "date", "name", "negation", "invention", "unchanged"):
         missed = []
         for (language, at_length), pool in sorted(pools.items()):
-            pairs = drawn(kind, pool, rng)
+            pairs = drawn(kind, pool, random.Random(f"{SEED} {kind} {language} {at_length}"))
             values = [
                 value for at in range(0, len(pairs), BATCH) for value in faithfulness(pairs[at : at + BATCH])
             ]
@@ -50,7 +50,7 @@ def main() -> None:
                 f"{kind:10} {language} {'>=15' if at_length else '<15':5} {len(pairs):4} {sum(found):4} "
                 f"{sum(found) / max(1, len(found)):.2f} unscored {values.count(None)} ({by_source})"
             )
-        for sentence, answer in rng.sample(missed, min(MISSES, len(missed))):
+        for sentence, answer in random.Random(SEED).sample(missed, min(MISSES, len(missed))):
             print(f"    {sentence.source}: {sentence.text}\n      -> {answer}")
 
 
