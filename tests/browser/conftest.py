@@ -20,10 +20,24 @@ def playwright() -> Any:
     return pytest.importorskip("playwright.sync_api", reason="pages are tested with playwright")
 
 
+# A link to another part of a page is followed in a task of its own, before the next frame is over.
+_AFTER_A_FRAME = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
+
+
 @pytest.fixture(scope="module")
 def browser(playwright: Any) -> Iterator[Any]:
-    """A browser for the tests of a module: while it is open, an event loop runs, and no other may."""
-    with playwright.sync_playwright() as started:
+    """A browser for the tests of a module: while it is open, an event loop runs, and no other may.
+
+    After a click the page has drawn what the click changes.
+    """
+    click = playwright.Locator.click
+
+    def click_and_wait(locator: Any, **options: Any) -> None:
+        click(locator, **options)
+        locator.page.evaluate(_AFTER_A_FRAME)
+
+    with playwright.sync_playwright() as started, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(playwright.Locator, "click", click_and_wait)
         opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield opened
         opened.close()
