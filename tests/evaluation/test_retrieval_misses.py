@@ -51,11 +51,11 @@ def test_an_unlisted_document_is_a_miss_that_counts_as_0(documents: Corpus | Non
 @pytest.mark.parametrize(
     ("names", "documents", "reason"),
     [
-        (["a", "b", "boats.md"], CORPUS, "1 of 3 retrieved names are in the dataset, not 'a', 'b'"),
+        (["a", "b", "boats.md"], CORPUS, "1 of 3 retrieved names is in the dataset; unknown: 'a', 'b'"),
         (
             ["a", "b"],
             None,
-            "0 of 2 retrieved names are in the dataset, not 'a', 'b'; the dataset has 'boats.md'",
+            "0 of 2 retrieved names are in the dataset; unknown: 'a', 'b'; the dataset has 'boats.md'",
         ),
     ],
 )

@@ -248,7 +248,8 @@ def _mismatch(
         return None
     shows = ", ".join(map(shown, unknown[:_SHOWN_NAMES]))
     has = "" if example is None else f"; the dataset has {shown(example)}"
-    return f"{resolved:,} of {counted(len(names), 'retrieved name')} are in the dataset, not {shows}{has}"
+    found = f"{resolved:,} of {counted(len(names), 'retrieved name')} {'is' if resolved == 1 else 'are'}"
+    return f"{found} in the dataset; unknown: {shows}{has}"
 
 
 def _known(relevant: Sequence[CharacterSpan]) -> Sequence[CharacterSpan]:
