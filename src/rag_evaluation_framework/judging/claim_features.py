@@ -423,7 +423,7 @@ class EvidenceBody:
             new,
             sum([start > 0 and claim[start].isupper() for _, start, _ in new]) if new else 0,
             len(forms) + 2 * len(chinese),
-            sum(map(forms.count, new_forms)) + sum([key in unknown for key in chinese]),
+            sum(map(new_forms.__contains__, forms)) + sum([key in unknown for key in chinese]),
             numbers,
             new_numbers,
             has_addition=any(_DIGIT.search(claim, each.start, each.end) for each in new_numbers)
