@@ -18,10 +18,10 @@ from rag_evaluation_framework.cli import agentspec
 TABLES = tables_beside(__file__)
 
 CANARIES = {
-    "token from $secret": "canary-token-1f9c",
-    "header from $env": 'canary"header\\2e8d',
-    "password in the URL": "canary-password-3d7e",
-    "key in the URL": "canary-query-4c6f",
+    "token from $secret": "canary-token-1zqk",
+    "header from $env": 'canary"header\\2wqk',
+    "password in the URL": "canary-password-3zvk",
+    "key in the URL": "canary-query-4xjk",
 }
 PLACES = (
     *("standard output", "standard error", "json", "junit", "markdown", "results file", "head", "journal"),
@@ -104,10 +104,10 @@ def test_plans_and_errors_hold_no_secret(
 @pytest.mark.parametrize(
     "url",
     [
-        "http://user:canary-password-3d7e@[bad",
-        "ftp://user:canary-password-3d7e@host/?token=canary-query-4c6f",
-        "http://user:canary-password-3d7e@127.0.0.1:9/?token=canary-query-4c6f",
-        "http://user:canary-password-3d7e@host:port",
+        "http://user:canary-password-3zvk@[bad",
+        "ftp://user:canary-password-3zvk@host/?token=canary-query-4xjk",
+        "http://user:canary-password-3zvk@127.0.0.1:9/?token=canary-query-4xjk",
+        "http://user:canary-password-3zvk@host:port",
     ],
 )
 def test_an_address_that_does_not_work_is_told_without_its_secrets(
@@ -121,10 +121,10 @@ def test_an_address_that_does_not_work_is_told_without_its_secrets(
 @pytest.mark.parametrize(
     "body",
     [
-        "    raise ValueError('the key is canary-token-1f9c')",
-        "    raise ValueError('x' * 480 + 'canary-token-1f9c')",
-        "    return 'the key is canary-token-1f9c'",
-        "    return {'response': 'a', 'contexts': ['canary-token-1f9c'], 'citations': ['canary-token-1f9c']}",
+        "    raise ValueError('the key is canary-token-1zqk')",
+        "    raise ValueError('x' * 480 + 'canary-token-1zqk')",
+        "    return 'the key is canary-token-1zqk'",
+        "    return {'response': 'a', 'contexts': ['canary-token-1zqk'], 'citations': ['canary-token-1f9c']}",
     ],
 )
 def test_a_function_that_tells_a_secret_the_manifest_knows_is_hidden_too(
