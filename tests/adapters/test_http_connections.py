@@ -267,8 +267,21 @@ FORBIDDEN = [
     *("169.254.169.254", "169.254.1.1", "[fe80::1]", "[fe80::1%eth0]", "[::ffff:169.254.169.254]"),
     *("[2002:a9fe:a9fe::1]", "[64:ff9b::a9fe:a9fe]", "[fd00:ec2::254]", "100.100.100.200"),
     *("metadata.google.internal", "METADATA.google.internal.", "metadata", "instance-data"),
+    "0xA9FEA9FE",
+    "2852039166",
+    "169.254.43518",
+    "0251.0376.0251.0376",
 ]
-FREE = ["127.0.0.1", "localhost", "10.0.0.1", "192.168.1.5", "[::1]", "8.8.8.8", "metadata.example.org"]
+FREE = [
+    "127.0.0.1",
+    "2130706433",
+    "localhost",
+    "10.0.0.1",
+    "192.168.1.5",
+    "[::1]",
+    "8.8.8.8",
+    "metadata.example.org",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -288,17 +301,14 @@ def test_others_are_free(host: str) -> None:
     HttpAgent(f"http://{host}:4000")
 
 
-@pytest.mark.parametrize("written", ["0xA9FEA9FE", "harmless.example"])
-def test_a_name_that_leads_to_one_is_refused_when_it_is_looked_up(
-    written: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_that_leads_to_one_is_refused_when_it_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("169.254.169.254", 80))]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
 
     async def asked() -> Any:
         client = HttpClient()
         try:
-            return await client.request(f"http://{written}/", b"{}", headers={}, timeout=5)
+            return await client.request("http://harmless.example/", b"{}", headers={}, timeout=5)
         finally:
             await client.close()
 

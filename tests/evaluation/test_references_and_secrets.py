@@ -100,11 +100,21 @@ def test_a_secret_is_hidden_in_every_form_in_which_it_may_come_back(secret: str)
         quote(secret, safe=""),
         base64.b64encode(secret.encode()).decode(),
         json.dumps([f"Bearer {secret}"]),
+        secret.encode().hex(),
+        secret.encode().hex().upper(),
     ]
     for form in forms:
         masked = secrets.mask(f"before {form} after")
         assert MASK in masked
         assert secret not in masked.replace(MASK, "")
+
+
+def test_a_secret_that_was_cut_off_is_hidden_from_12_characters_on() -> None:
+    secrets = Secrets()
+    secrets.add("Bearer sk-live-0123456789abcdef")
+    for shown in ("sk-live-0123", "sk-live-0123456789", "736b2d6c6976"):
+        assert secrets.mask(f"no key {shown}..., no key {shown}!") == "no key ***..., no key ***!"
+    assert secrets.mask("no key sk-live-012... for the Bearer") == "no key sk-live-012... for the Bearer"
 
 
 def test_masking_a_value_reaches_keys_lists_and_depths_and_changes_nothing_else() -> None:

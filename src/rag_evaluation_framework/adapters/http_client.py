@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import socket
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -138,8 +139,11 @@ def _plain_host(host: str) -> str:
 def _is_forbidden(address: str) -> bool:
     try:
         found = ip_address(address.partition("%")[0])
-    except ValueError:  # a name
-        return False
+    except ValueError:
+        try:
+            found = IPv4Address(socket.inet_aton(address))  # 0xA9FEA9FE, 2852039166, 169.254.43518
+        except OSError:  # a name
+            return False
     if isinstance(found, IPv6Address):
         inner = found.ipv4_mapped or found.sixtofour
         if found in _NAT64:

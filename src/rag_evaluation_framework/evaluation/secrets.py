@@ -35,11 +35,13 @@ from rag_evaluation_framework.startup import dataclass, fields, replace
 # Secrets that were resolved, and the one way to keep them out of whatever is written or shown.
 #
 # A secret is hidden as it is, and in the forms in which it may come back: as JSON, in percents, in base
-# 64. Secrets shorter than :data:`SHORTEST` cannot be hidden without eating into ordinary words, so they
-# are refused where they are read.
+# 64, as hexadecimal digits, and of each form every beginning of :data:`PREFIX` characters or more: services
+# quote keys that they cut off. Secrets shorter than :data:`SHORTEST` cannot be hidden without eating into
+# ordinary words, so they are refused where they are read.
 
 MASK = "***"
 SHORTEST = 6
+PREFIX = 12
 
 _TELLING_NAME = re.compile(r"key|token|secret|pass|auth|sig|credential|cookie|bearer", re.IGNORECASE)
 
@@ -73,8 +75,12 @@ class Secrets:
     def mask(self, text: str) -> str:
         """Return the text with every secret replaced by ``***``."""
         for form in self._forms:
-            if form in text:
-                text = text.replace(form, MASK)
+            at = -1
+            while (at := text.find(form[:PREFIX], at + 1)) >= 0:
+                end = at + len(form)
+                while not form.startswith(text[at:end]):
+                    end -= 1
+                text = f"{text[:at]}{MASK}{text[end:]}"
         return text
 
     @contextmanager
@@ -124,6 +130,8 @@ def _forms_of(secret: str) -> set[str]:
         quote_plus(data),
         encoded,
         encoded.rstrip("="),
+        data.hex(),
+        data.hex().upper(),
         url_safe,
         url_safe.rstrip("="),
     }
