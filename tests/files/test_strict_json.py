@@ -298,3 +298,9 @@ def test_any_value_reads_the_same_with_a_comment_on_every_line(value: object, co
 )
 def test_a_hostile_text_ends_in_one_pass(text: str) -> None:
     assert len(without_comments(text)) == len(text)  # quadratic, this would take an hour
+
+
+def test_blank_lines_are_counted_however_many_stand_before_a_value() -> None:
+    assert list(strict_json.read_lines(b"\n" * 200_000 + b" \r\n" * 50_000 + b'{"a": 1}\n')) == [
+        (250_001, {"a": 1})
+    ]
