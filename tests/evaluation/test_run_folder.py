@@ -181,6 +181,33 @@ def test_a_lock_names_its_owner_and_is_free_when_let_go(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows deletes no file that is open")
+def test_a_lock_that_was_deleted_still_keeps_a_second_writer_off(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path)
+    with folder.held():
+        (folder.path / "lock").unlink()
+        with pytest.raises(UsageError, match="is being worked on; its lock was deleted"), folder.held():
+            pass
+    with folder.held():
+        pass
+
+
+@pytest.mark.parametrize(
+    "name", ["head.json", "journal.jsonl", "samples.jsonl", "results.json", "blame.jsonl", "lock"]
+)
+def test_a_link_in_a_run_folder_is_never_written_through(tmp_path: Path, name: str) -> None:
+    folder = new_folder(tmp_path)
+    run_samples([sample(1)], Calculator(), [], folder=folder)
+    inside, outside = folder.path / name, tmp_path / "precious"
+    outside.write_bytes(inside.read_bytes() if inside.exists() else b"precious")
+    before = outside.read_bytes()
+    inside.unlink(missing_ok=True)
+    inside.symlink_to(outside)
+    with pytest.raises(UsageError, match=rf"expected no links in a run that is written to, got {name}"):
+        run_samples([sample(1)], Calculator(), [], folder=folder)
+    assert outside.read_bytes() == before
+
+
 def test_a_run_is_named_by_any_end_of_its_id_that_only_one_has(tmp_path: Path) -> None:
     names = ["eval_run_20261115_001", "eval_run_20261115_002", "eval_run_20261116_001", "nightly"]
     folders = {name: new_folder(tmp_path, run_id=name) for name in names}

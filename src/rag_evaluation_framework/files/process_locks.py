@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -54,8 +54,15 @@ def lock_owner(path: Path) -> LockOwner | None:
 def held_lock(path: Path) -> Iterator[None]:
     """Hold the lock of a run in a ``with`` block; :class:`UsageError` names the process that has it."""
     descriptor = _made_lock(path)
-    try:
+    with ExitStack() as opened:
+        opened.callback(os.close, descriptor)
         _take(descriptor, path)
+        # A lock file can be deleted while it is held; its folder keeps a second writer off all the same.
+        with suppress(OSError):  # Windows opens no folder, and some network shares lock none
+            folder = os.open(path.parent, os.O_RDONLY)
+            opened.callback(os.close, folder)
+            if not lock_taken(folder, patience=_PATIENCE):
+                raise UsageError(f"run {path.parent.name} is being worked on; its lock was deleted")
         owner = LockOwner(os.getpid(), socket.gethostname(), datetime.now(UTC).isoformat(timespec="seconds"))
         try:
             os.ftruncate(descriptor, 0)
@@ -64,8 +71,6 @@ def held_lock(path: Path) -> Iterator[None]:
         except OSError as error:
             raise refused("write", path, error) from error
         yield
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

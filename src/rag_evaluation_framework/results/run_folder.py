@@ -412,7 +412,13 @@ class RunFolder:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the run's lock in a ``with`` block; :class:`UsageError` names the process that has it."""
+        """Hold the run's lock in a ``with`` block; :class:`UsageError` names the process that has it.
+
+        A link in the folder is refused: what is written to the run would replace what the link points to.
+        """
+        if links := [path.name for path in self.path.iterdir() if path.is_symlink()]:
+            found = f"{', '.join(links)}, which lead elsewhere; put the files themselves there"
+            raise UsageError(f"{self.path}: expected no links in a run that is written to, got {found}")
         with held_lock(self.path / "lock"):
             yield
 
