@@ -100,6 +100,7 @@ def test_init_says_what_it_found_and_what_each_file_is_for(begun: tuple[Path, st
     named = [line.split()[0] for line in files]
     assert named[:4] == ["agent.yaml", "evals/first.jsonl", "test_rag.py", ".github/workflows/rag-eval.yml"]
     assert all((folder / name).exists() for name in named)
+    assert files[-1].endswith("results: committed, with the agent's answers")
     manifest = yaml_documents.decode((folder / "agent.yaml").read_bytes())["spec"]
     # The replies hold contexts with the documents' own names, so both can be measured.
     assert manifest["evaluation"]["metrics"] == ["faithfulness", "answer_correctness", "hit@1", "latency"]

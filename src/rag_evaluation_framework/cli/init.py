@@ -49,7 +49,7 @@ _PURPOSES = {
     ".github/workflows/rag-eval.yml": "the same on every pull request",
     ".gitlab-ci.yml": "the same on every merge request",
     ".gitignore": "keeps the runs out of the repository",
-    "data/": "datasets, settings, results with the agent's answers ({files})",
+    "data/": "datasets, settings, results: committed, with the agent's answers",
 }
 _TEST = '''"""The agent passes the gate of agent.yaml: what `rag-eval evaluate` decides, as a pytest test."""
 
@@ -304,12 +304,11 @@ def _show_findings(screen: Screen, begun: _Begun) -> None:
 def _show_files(screen: Screen, begun: _Begun, created: Sequence[str], kept: Sequence[str]) -> None:
     from rag_evaluation_framework.reports.screen import number_word
 
-    within = sum(name.startswith("data/") for name in (*created, *kept))
     known = {"questions": f"{number_word((len(begun.taken) or 1) + 1)} questions"}
     rows: list[list[str]] = []
     for name, purpose in _PURPOSES.items():
         if name in created or (name == "data/" and any(each.startswith(name) for each in created)):
-            rows.append([name, purpose.format(**known, files=counted(within, "file"))])
+            rows.append([name, purpose.format(**known)])
     rows += [[name, "kept as it was"] for name in kept]
     wide = max(len(name) for name, _ in rows)
     for name, purpose in rows:
