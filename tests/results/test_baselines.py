@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from command_lines import rag_eval_ended
 from rag_evaluation_framework import (
     Evaluation,
     Gate,
@@ -20,6 +21,8 @@ from rag_evaluation_framework import (
     Options,
     Request,
     Response,
+    Sample,
+    Turn,
     Usage,
     UsageError,
     Verdict,
@@ -417,3 +420,117 @@ def test_saved_baseline_of_several_datasets_is_one_small_file(
     assert (verdict.word, moved.worse) == ("failed", (("a", "q0"), ("b", "q0")))
     assert set(moved.unstable) == {("a", "q1"), ("b", "q1")}
     assert moved.asked_again == 2 * 5 + 2 * 2
+
+
+SECRET = "zyx"
+"""A word of every reference and context, and of no answer."""
+
+
+def hidden(hall: int, *references: str) -> dict[str, Any]:
+    """Return a row whose reference and context must not be in a baseline."""
+    texts = list(references or [f"{SECRET} {hall + 3} boxes"])
+    told = {"contexts": [f"{SECRET} holds {hall + 3}"], "reference": texts if texts[1:] else texts[0]}
+    return {"id": f"q{hall}", "question": ask_of(hall), "answer": right(hall), **told}
+
+
+TWO = hidden(2, f"{SECRET} 5 boxes", f"five {SECRET}")
+NO_REFERENCE = {**hidden(3), "reference": None}
+
+
+def save_by_command(folder: Path, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Save a run over rows as the baseline ``main``, and return what the file holds."""
+    (folder / "rows.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
+    options = ("-m", "string_match", "-m", "faithfulness", "--save-baseline", "main")
+    ended = rag_eval_ended("evaluate", "rows.jsonl", "--target", "rows.jsonl", *options, folder=folder)
+    assert ended.returncode == 0, ended.stderr
+    text = (folder / "data" / "evaluation" / "results" / "baseline_main.results.json").read_text("utf-8")
+    assert SECRET not in text
+    return json.loads(text)  # type: ignore[no-any-return]
+
+
+def test_saved_baseline_holds_hashes_instead_of_references(tmp_path: Path) -> None:
+    rows = [hidden(1), TWO, NO_REFERENCE]
+    document = save_by_command(tmp_path, rows)
+    one, several, none = document["query_results"]
+    fields = {"query_id", "query_text", "generated_answer", "verdict", "individual_metrics"}
+    assert one.keys() >= fields
+    assert not one.keys() & {"ground_truth_answer", "contexts", "retrieval_results", "turns", "citations"}
+    assert one["verdict"].keys() == {"state", "by", "leaning", "cause", "rule", "flags"}
+    assert [len(each["ground_truth_hash"].split(",")) for each in (one, several)] == [1, 2]
+    assert none["ground_truth_hash"] == ""
+    again = save_by_command(tmp_path, [hidden(1, f"  {SECRET.upper()}  4 Boxes"), *rows[1:]])
+    assert again["query_results"][0]["ground_truth_hash"] == one["ground_truth_hash"]
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({0: hidden(0, "another 3 boxes")}, ("q0",)),
+        ({0: hidden(0, f" {SECRET.upper()} 3  boxes")}, ()),
+        ({1: hidden(1, f"{SECRET} 4 boxes", "many")}, ("q1",)),
+        ({2: hidden(2, f"{SECRET} 5 boxes", "few")}, ("q2",)),
+        ({3: NO_REFERENCE}, ("q3",)),
+    ],
+)
+def test_edited_reference_is_named_beside_a_saved_baseline(
+    change: dict[int, dict[str, Any]], name: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [hidden(0), hidden(1), TWO, hidden(3)]
+    save_by_command(tmp_path, rows)
+    rows = [change.get(place, each) for place, each in enumerate(rows)]
+    _, moved = decided(evaluate(rows, metrics=["string_match"], baseline="main", gate=Gate()))
+    assert (moved.new, moved.gone, tuple(each for _, each in moved.edited)) == (0, 0, name)
+
+
+@pytest.mark.parametrize("turn", [1, 3])
+def test_edited_turn_of_a_conversation_is_named(
+    turn: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def talk(*texts: str) -> Evaluation:
+        roles = ("user", "assistant", "user", "assistant")
+        turns = [
+            Turn(role="user", content=text) if role == "user" else Turn(role="assistant", reference=text)
+            for role, text in zip(roles, texts, strict=True)
+        ]
+        sample = Sample(id="talk", turns=tuple(turns))
+        return evaluate([sample], target=lambda _: "nine", metrics=["turn_correctness"], **wish)
+
+    monkeypatch.chdir(tmp_path)
+    wish: dict[str, Any] = {}
+    texts = ["When does it open?", f"{SECRET} nine", "And on Sundays?", f"{SECRET} ten"]
+    path = save_baseline(talk(*texts), "main")
+    assert SECRET not in path.read_text(encoding="utf-8")
+    wish = {"baseline": "main", "gate": Gate()}
+    assert decided(talk(*texts))[1].edited == ()
+    changed = [*texts[:turn], "eleven", *texts[turn + 1 :]]
+    assert [name for _, name in decided(talk(*changed))[1].edited] == ["talk"]
+    (without,) = (old := json.loads(path.read_text(encoding="utf-8")))["query_results"]
+    del without["ground_truth_hash"]  # as earlier versions saved it
+    path.write_text(json.dumps(old), encoding="utf-8")
+    assert decided(talk(*texts))[1].edited == ()
+
+
+def test_rows_of_one_question_pair_by_the_hash_of_their_reference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [plain(f"{number} boxes") for number in (5, 7)]
+    save_baseline(evaluate(rows, metrics=["string_match"]), "main")
+    after = [{**rows[1], "answer": "6 boxes"}, rows[0]]
+    _, moved = decided(evaluate(after, metrics=["string_match"], baseline="main", gate=Gate()))
+    assert (moved.paired, len(moved.worse), moved.better, moved.unstable, moved.edited) == (2, 1, (), (), ())
+
+
+def plain(reference: str) -> dict[str, Any]:
+    return {"question": "How many?", "reference": reference, "answer": reference}
+
+
+def test_old_answers_are_decided_by_the_reference_of_the_new_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    save_baseline(recorded(right), "main")
+    edited = [row(hall, answer=right(hall), expected=f"{hall + 90} boxes") for hall in HALLS]
+    verdict, moved = decided(evaluate(edited, baseline="main", gate=Gate()))
+    assert (len(moved.edited), moved.worse, verdict.exit_code) == (len(HALLS), (), 0)

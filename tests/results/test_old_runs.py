@@ -15,7 +15,7 @@ import pytest
 
 from cases import tables_beside
 from command_lines import rag_eval_ended
-from rag_evaluation_framework import Evaluation, load
+from rag_evaluation_framework import Evaluation, evaluate, load
 
 TABLES = tables_beside(__file__)
 
@@ -145,6 +145,17 @@ def test_a_new_run_is_held_against_the_baseline(project: Path) -> None:
     path.write_text(path.read_text(encoding="utf-8").replace("costs 14.00", "is free"), encoding="utf-8")
     gate = said(project, *evaluate, *options, "--threshold", "string_match=0.5", code=1)["gate"]
     assert gate["result"] == "FAIL"
+
+
+def test_an_edited_reference_is_named_beside_the_baseline(project: Path) -> None:
+    data = project / "evals" / "ferry.jsonl"
+    data.write_text(data.read_text("utf-8").replace("Thirty minutes", "Half an hour"), encoding="utf-8")
+    rows = [{"input": asked, "answer": answer or "Lost."} for asked, answer in (ANSWERS | LATER).items()]
+    (project / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    evaluation = evaluate("agent.yaml", target="answers.jsonl", metrics=["string_match"], baseline="main")
+    moved = evaluation.regressions
+    assert moved is not None
+    assert (moved.new, moved.gone, moved.edited) == (0, 0, (("ferry", "line 3"),))
 
 
 def test_an_interrupted_run_is_resumed_with_what_it_has(project: Path) -> None:

@@ -26,7 +26,7 @@ from rag_evaluation_framework.records.responses import (
     is_conversation,
 )
 from rag_evaluation_framework.records.runs import SampleResult
-from rag_evaluation_framework.records.samples import Refusal, Sample, question_key
+from rag_evaluation_framework.records.samples import REFERENCE_HASH, Refusal, Sample, question_key
 from rag_evaluation_framework.records.scores import Blame, Score
 from rag_evaluation_framework.startup import dataclass, field, replace
 
@@ -552,7 +552,8 @@ def _question_of(row: Any) -> int:
     if sample is None or not sample.question.strip():
         return hash(original_sample_id(row.id))
     expected = [(each.reference, each.expectation) for each in (sample, *sample.turns)]
-    return hash((row.split, question_key(sample), repr((expected, sample.references))))
+    hashed = sample.extra.get(REFERENCE_HASH)
+    return hash((row.split, question_key(sample), repr((expected, sample.references, hashed))))
 
 
 def _refusals_expected(sample: Sample | None, verdict: AnswerVerdict) -> int:

@@ -296,6 +296,26 @@ def key_of_texts(texts: Iterable[str]) -> str:
     return hashlib.sha256("\0".join(map(folded, texts)).encode(errors="surrogatepass")).hexdigest()[:32]
 
 
+REFERENCE_HASH = "ground_truth_hash"
+"""Where results, and the ``extra`` of samples read from them, have hashes of the references."""
+
+
+def reference_hash(sample: Sample) -> str:
+    """Return 16 digits of each expected answer, in any case and spacing, parted by commas.
+
+    The first is that of ``reference``, and empty without one; those of a conversation's turns come last.
+    """
+    if (known := sample.extra.get(REFERENCE_HASH)) is not None:
+        return str(known)
+    turns = (turn.reference for turn in sample.turns if turn.role == "assistant")
+    return hash_of_references((sample.reference, *sample.references, *turns))
+
+
+def hash_of_references(texts: Iterable[str | None]) -> str:
+    """Return 16 digits of each text, parted by commas; none of an empty one."""
+    return ",".join(key_of_texts([text])[:16] if text else "" for text in texts)
+
+
 # Samples that belong together, with what is known about them as a whole.
 
 

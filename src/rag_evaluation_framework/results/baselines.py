@@ -21,6 +21,7 @@ from rag_evaluation_framework.files.access import plain_name, read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.judging.verdict import AnswerCounts
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome
+from rag_evaluation_framework.records.samples import REFERENCE_HASH, hash_of_references
 from rag_evaluation_framework.records.scores import CHEAP_SCORE, TIMING_METHOD
 from rag_evaluation_framework.results.changes import Demand, SideBySide
 from rag_evaluation_framework.results.comparison import metric_sections
@@ -265,7 +266,7 @@ def latest_of_branch(name: str, runs_directory: Path, datasets: Sequence[str]) -
 
 # What is kept of an evaluation for later ones to be compared with.
 
-_TEXTS = ("query_id", "query_text", "ground_truth_answer", "generated_answer", "error", "split")
+_TEXTS = ("query_id", "query_text", REFERENCE_HASH, "generated_answer", "error", "split")
 _OF_A_QUERY = (
     *_TEXTS,
     "expects_refusal",
@@ -285,7 +286,7 @@ def baseline_path(name: str) -> Path:
 
 
 def save_baseline(evaluation: Evaluation, name: str) -> Path:
-    """Write what a later run is compared with, questions, answers and scores: small enough to commit."""
+    """Write what a later run is compared with: questions, answers and verdicts, no references or contexts."""
     path = baseline_path(name)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -323,5 +324,9 @@ def _baseline_document(evaluation: Evaluation) -> dict[str, Any]:
         told = query.pop("metric_details", {})
         drawn = {name: {CHEAP_SCORE: each[CHEAP_SCORE]} for name, each in told.items() if CHEAP_SCORE in each}
         query.update({"metric_details": drawn} if drawn else {})
+        query.setdefault(REFERENCE_HASH, hash_of_references([query.get("ground_truth_answer")]))
+        verdict = query.get("verdict") or {}
+        for each in (verdict, *verdict.get("turns", ())):
+            each.pop("why", None)  # it may quote the reference
     whole["query_results"] = [{key: query[key] for key in _OF_A_QUERY if key in query} for query in queries]
     return whole

@@ -15,11 +15,13 @@ from functools import cached_property
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.samples import (
+    REFERENCE_HASH,
     Expectation,
     Sample,
     is_made_id,
     key_of_texts,
     question_key,
+    reference_hash,
 )
 from rag_evaluation_framework.startup import asdict, dataclass, field, replace
 
@@ -34,23 +36,30 @@ _ENOUGH_ALIKE = 0.5
 class AskedRow:
     """What pairing needs of a row: its id, what was asked, what is expected.
 
-    The first of ``asked`` is all of it, the second the last question; the first of ``expected`` the whole
-    truth, the second the reference. A results file has only the latter of each.
+    The first of ``asked`` is all of it, the others the last question; of ``expected`` they are the whole
+    truth, the hashes of all references and that of the first. A saved baseline has not the first of each,
+    and a results file without hashes only the last.
     """
 
     id: str
-    asked: tuple[str | None, str | None] = (None, None)
-    expected: tuple[str | None, str | None] = (None, None)
+    asked: tuple[str | None, ...] = (None, None, None)
+    expected: tuple[str | None, ...] = (None, None, None)
     label: str = ""
     """What people are told it is called: by its line where the id was generated."""
 
     @classmethod
     def of(cls, sample: Sample, *, is_whole: bool = True, id: str | None = None) -> AskedRow:  # noqa: A002
         """Return the row of a sample, which a results file has not as a whole."""
+        last, hashed = key_of_texts([sample.question]), reference_hash(sample)
+        are_all_known = is_whole or REFERENCE_HASH in sample.extra
         return cls(
             sample.id if id is None else id,
-            (question_key(sample) if is_whole else None, key_of_texts([sample.question])),
-            (_truth_of(sample) if is_whole else None, sample.reference),
+            (question_key(sample) if is_whole else None, last, last),
+            (
+                _truth_of(sample) if is_whole else None,
+                hashed if are_all_known else None,
+                hashed.partition(",")[0],
+            ),
             sample.name if is_made_id(sample.id) else sample.id,
         )
 
@@ -142,7 +151,8 @@ def pair_rows(before: Iterable[AskedRow], after: Iterable[AskedRow]) -> Pairing:
     """Pair the rows of two runs of a dataset; rows of one id are one."""
     old, new = {row.id: row for row in before}, {row.id: row for row in after}
     # What one side does not know of all its rows, both go without.
-    place = int(any(row.asked[0] is None for side in (old, new) for row in side.values()))
+    unknown = {row.expected.count(None) for side in (old, new) for row in side.values()}
+    place = min(max(unknown, default=0), 2)
     by_id, notice = _shared_ids(old, new, place)
     pairs = [
         RowPair((id_,), (id_,), not _is_alike(old[id_], new[id_], place, is_whole=True)) for id_ in by_id

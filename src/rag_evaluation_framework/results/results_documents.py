@@ -46,7 +46,7 @@ from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_para
 from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
 from rag_evaluation_framework.records.responses import Hit, Response, unread_field
 from rag_evaluation_framework.records.runs import RunHead, SampleResult
-from rag_evaluation_framework.records.samples import Refusal, Sample, Usage
+from rag_evaluation_framework.records.samples import REFERENCE_HASH, Refusal, Sample, Usage, reference_hash
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
 from rag_evaluation_framework.results.comparison import EVALUATED_AS, SAMPLE_SPAN_ACCURACY
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
@@ -149,6 +149,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "refusal_reason": getattr(sample.expectation, "reason", None),
         "expects_refusal": isinstance(sample.expectation, Refusal) or None,
         "ground_truth_answer": sample.reference,
+        REFERENCE_HASH: reference_hash(sample) if sample.references or len(sample.turns) > 1 else None,
         "ground_truth_spans": [_span(each) for each in sample.relevant_spans],
     }
 

@@ -35,7 +35,7 @@ from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan
 from rag_evaluation_framework.records.responses import TURNS, Failure, Hit, Response
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
-from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample, Turn, Usage
+from rag_evaluation_framework.records.samples import REFERENCE_HASH, Dataset, Refusal, Sample, Turn, Usage
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.results.breakdowns import read_blame
 from rag_evaluation_framework.results.comparison import (
@@ -587,6 +587,7 @@ def _sample(query: Mapping[str, Any]) -> Sample | None:
         query_type=query.get("query_type"),
         tags=tuple(query.get("tags") or ()),
         expectation=Refusal(reason=reason) if reason or query.get("expects_refusal") else None,
+        extra={} if (hashed := query.get(REFERENCE_HASH)) is None else {REFERENCE_HASH: hashed},
     )
 
 
