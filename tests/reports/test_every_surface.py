@@ -14,6 +14,8 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import quote
+from urllib.request import urlopen
 from xml.etree import ElementTree
 
 import pytest
@@ -22,15 +24,23 @@ from langsmith_server import signed_in
 from command_lines import rag_eval
 from every_state import GRADES, METRICS, LiteralJudge, answer, evaluate_every_state, every_sample
 from rag_evaluation_framework import Evaluation, Judge, Options, compare, evaluate, load
+from rag_evaluation_framework.adapters.local_server import LocalServer
 from rag_evaluation_framework.cli.pytest_plugin import Answer
+from rag_evaluation_framework.cli.serve import answers
 from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.reports import exports
+from rag_evaluation_framework.reports.stored_pages import StoredPages
 from rag_evaluation_framework.results.journal import JournalEntry, written_entry
 from rag_evaluation_framework.results.run_folder import RunFolder
 
 Counts: TypeAlias = Mapping[str, int]
 Surface: TypeAlias = Callable[[Evaluation, Path], Counts]
+
+
+def grades_of(evaluation: Evaluation) -> Counts:
+    """Return how many answers of each grade a run must have: each sample is answered in every repeat."""
+    return {grade: count * evaluation.head.repeats for grade, count in GRADES.items()}
 
 
 def counted(grades: Iterable[str]) -> Counts:
@@ -163,7 +173,7 @@ def of_pytest(evaluation: Evaluation, folder: Path) -> Counts:
                 "partly_correct" if said.startswith("partly correct") else "wrong"
                 for said in re.findall(r"^ +why +(.*)", str(end), re.MULTILINE)
             ]
-    grades.append("correct")  # the turn of the conversation that a failure leaves out
+    grades += ["correct"] * evaluation.head.repeats  # the conversation's turn that a failure leaves out
     return counted(grades)
 
 
@@ -211,9 +221,10 @@ def of_show(evaluation: Evaluation, folder: Path) -> Counts:
     failed, unjudged = (
         rag_eval("show", run_folder(evaluation), option, "--all").stdout.splitlines()[0] for option in lists
     )
-    total = sum(GRADES.values())
-    assert f": {GRADES['wrong'] + GRADES['partly_correct']} of {total} answers are wrong or partly" in failed
-    assert f": {GRADES['not_judged']} of {total} answers are not judged" in unjudged
+    counts = grades_of(evaluation)
+    total = sum(counts.values())
+    assert f": {counts['wrong'] + counts['partly_correct']} of {total} answers are wrong or partly" in failed
+    assert f": {counts['not_judged']} of {total} answers are not judged" in unjudged
     wish = chain.from_iterable(("--sample", row.id) for row in evaluation.rows)
     shown = json.loads(rag_eval("show", run_folder(evaluation), *wish, "--json").stdout)
     return grades_of_verdicts(each["verdict"] for each in shown)
@@ -223,14 +234,32 @@ def of_list(evaluation: Evaluation, folder: Path) -> Counts:
     (folder / "data" / "evaluation" / "results").mkdir(parents=True)
     evaluation.save(folder / "data" / "evaluation" / "results" / "one.results.json")
     with chdir(folder):
-        assert f"  {GRADES['correct']} of {sum(GRADES.values())}  " in rag_eval("results").stdout
+        counts = grades_of(evaluation)
+        assert f"  {counts['correct']} of {sum(counts.values())}  " in rag_eval("results").stdout
         (listed,) = json.loads(rag_eval("results", "--json").stdout)
     return {grade: listed["answers"][grade] for grade in GRADES}
 
 
 def of_page(evaluation: Evaluation, folder: Path) -> Counts:
-    text = evaluation.report(folder / "page.html").read_text(encoding="utf-8")
-    return counts_told(html.unescape(re.sub("<[^>]+>", " ", text)))
+    return counts_of_page(evaluation.report(folder / "page.html").read_text(encoding="utf-8"))
+
+
+def counts_of_page(page: str) -> Counts:
+    return counts_told(html.unescape(re.sub("<[^>]+>", " ", page)))
+
+
+def of_serve(evaluation: Evaluation, folder: Path) -> Counts:
+    def fetch(address: str) -> str:
+        with urlopen(address) as reply:
+            return str(reply.read().decode())
+
+    place = run_folder(evaluation)
+    with chdir(folder), LocalServer(answers(StoredPages(place.parent, title="runs"))).running() as url:
+        (data,) = re.findall('<script type="application/json" id="data">(.*?)</script>', fetch(url))
+        (listed,) = (each for each in json.loads(data)["results"] if each["id"] == place.name)
+        shown = counts_of_page(fetch(f"{url}run?key={quote(listed['key'])}"))
+    assert {grade: listed["answers"][grade] for grade in GRADES} == shown
+    return shown
 
 
 OWN: dict[str, Surface] = {
@@ -262,6 +291,7 @@ OTHERS: dict[str, Surface] = {
     "show": of_show,
     "results": of_list,
     "page": of_page,
+    "serve": of_serve,
 }
 
 
@@ -330,6 +360,14 @@ def of_old_version(whole: Evaluation, folder: Path) -> Evaluation:
     return loaded(kept)
 
 
+def repeated(folder: Path) -> Evaluation:
+    """Ask every sample twice."""
+    options = Options(allow_missing=True, max_attempts=1, repeats=2)
+    found = evaluate_every_state(folder, options=options)
+    assert found.head.repeats == 2
+    return found
+
+
 def rewrite_journal(run: Path, change: Callable[[list[JournalEntry]], list[JournalEntry]]) -> None:
     entries = change(list(RunFolder.open(run).entries()))
     (run / "journal.jsonl").write_bytes(b"".join(written_entry(each)[0] for each in entries))
@@ -347,6 +385,8 @@ WAYS: dict[str, Callable[[Evaluation, Path], Evaluation]] = {
     "resumed": resumed,
     "without verdicts": of_old_version,
     "exported and joined": exported,
+    "repeats": lambda whole, folder: of_folder(repeated(folder), folder),
+    "repeats, saved": lambda whole, folder: saved(".json")(repeated(folder), folder),
 }
 
 
@@ -360,9 +400,15 @@ def whole(runs: Path) -> Evaluation:
     return evaluate_every_state(runs)
 
 
+@pytest.fixture(scope="module", params=["once", "repeats"])
+def run(request: pytest.FixtureRequest, whole: Evaluation, runs: Path) -> Evaluation:
+    """The run, or the same with each sample asked twice."""
+    return whole if request.param == "once" else repeated(runs)
+
+
 @pytest.mark.parametrize("surface", OWN)
-def test_a_surface_shows_the_counts_of_the_run(whole: Evaluation, surface: str, tmp_path: Path) -> None:
-    assert dict(OWN[surface](whole, tmp_path)) == GRADES
+def test_a_surface_shows_the_counts_of_the_run(run: Evaluation, surface: str, tmp_path: Path) -> None:
+    assert dict(OWN[surface](run, tmp_path)) == grades_of(run)
 
 
 @pytest.fixture(scope="module", params=WAYS)
@@ -373,7 +419,7 @@ def another(request: pytest.FixtureRequest, whole: Evaluation, tmp_path_factory:
 
 @pytest.mark.parametrize("surface", [name for name in OWN if name not in NOT_OF_FILES])
 def test_the_counts_stay_however_the_run_got_here(another: Evaluation, surface: str, tmp_path: Path) -> None:
-    assert dict(OWN[surface](another, tmp_path)) == GRADES
+    assert dict(OWN[surface](another, tmp_path)) == grades_of(another)
 
 
 def test_a_results_file_without_verdicts_is_decided_when_read(whole: Evaluation, tmp_path: Path) -> None:
@@ -388,8 +434,8 @@ def test_a_results_file_without_verdicts_is_decided_when_read(whole: Evaluation,
 
 
 @pytest.mark.parametrize("surface", OTHERS)
-def test_a_screen_shows_the_counts_of_the_run(whole: Evaluation, surface: str, tmp_path: Path) -> None:
-    assert dict(OTHERS[surface](whole, tmp_path)) == GRADES
+def test_a_screen_shows_the_counts_of_the_run(run: Evaluation, surface: str, tmp_path: Path) -> None:
+    assert dict(OTHERS[surface](run, tmp_path)) == grades_of(run)
 
 
 def test_a_comparison_shows_the_counts_of_the_run(whole: Evaluation) -> None:
