@@ -1,8 +1,10 @@
-"""Which row is which: every dialect by every change, ids, repeats, edits, and samples of other questions."""
+"""Which row is which: rows in memory and results by every change, repeats, edits, samples of other questions.
+
+Files of every format are in ``test_pairing_formats``.
+"""
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 from collections.abc import Callable, Mapping
@@ -74,14 +76,6 @@ DIALECTS: Mapping[str, Dialect] = {
         "reference": row["reference"],
     },
 }
-FILES = (
-    "rows.jsonl",
-    "rows.json",
-    "rows.csv",
-    "rows.ragas.jsonl",
-    "rows.deepeval.jsonl",
-    "rows.ragas-0.1.jsonl",
-)
 
 
 def values(number: int) -> Values:
@@ -113,28 +107,6 @@ def changed(change: str) -> list[Values]:
 CHANGES = ("answers", "contexts", "reference", "ids", "case and spaces", "order")
 
 
-def written(folder: Path, name: str, rows: list[Values]) -> Path:
-    """Write rows as a file of the dialect that its name says."""
-    kinds = {
-        "rows.ragas.jsonl": "ragas 0.2",
-        "rows.deepeval.jsonl": "deepeval",
-        "rows.ragas-0.1.jsonl": "ragas 0.1",
-    }
-    records = [DIALECTS[kinds.get(name, "ground_truth")](row) for row in rows]
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / name
-    if name.endswith(".csv"):
-        with path.open("w", newline="", encoding="utf-8") as file:
-            table = csv.DictWriter(file, list(records[0]))
-            table.writeheader()
-            table.writerows({**each, "contexts": json.dumps(each["contexts"])} for each in records)
-    elif name.endswith(".json"):
-        path.write_text(json.dumps(records), encoding="utf-8")
-    else:
-        path.write_text("".join(json.dumps(each) + "\n" for each in records), encoding="utf-8")
-    return path
-
-
 def scored(data: Any) -> Evaluation:
     return evaluate(data, metrics=["string_match"])
 
@@ -162,18 +134,17 @@ def test_rows_in_memory_all_pair(name: str, change: str) -> None:
     assert (notice is not None) == (name == "named" and change == "ids")
 
 
+@pytest.mark.parametrize("is_baseline", [False, True])
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("name", FILES)
-def test_rows_of_files_all_pair(name: str, change: str, tmp_path: Path) -> None:
-    before = scored(written(tmp_path / "a", name, changed("")))
-    after = scored(written(tmp_path / "b", name, changed(change)))
-    assert is_all_paired(compare(before, after), change)
-
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_rows_of_results_files_all_pair(change: str, tmp_path: Path) -> None:
+def test_rows_of_results_files_all_pair(
+    change: str, is_baseline: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     runs = [scored([DIALECTS["reference"](row) for row in changed(each)]) for each in ("", change)]
-    files = [load(run.save(tmp_path / f"{n}.results.json")) for n, run in enumerate(runs)]
+    files = [
+        load(save_baseline(run, f"b{n}") if is_baseline else run.save(tmp_path / f"{n}.results.json"))
+        for n, run in enumerate(runs)
+    ]
     for before, after in ((files[0], runs[1]), (runs[0], files[1]), files):
         assert is_all_paired(compare(before, after), change)
 
