@@ -1,4 +1,4 @@
-"""What is done with finished runs: results, show, compare, trend, report, merge, export, sample."""
+"""What is done with finished runs: results, show, compare, trend, report, merge, export, sample, redecide."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from acceptance.outside import Commands, kept, read_json, read_lines, read_tables
+from acceptance.outside import ROOT, Commands, kept, read_json, read_lines, read_tables
 from acceptance.projects import write_answers
 
 TABLES = read_tables("acceptance_runs")
@@ -169,3 +169,66 @@ def test_records_are_drawn_by_a_seed(rag_eval: Commands, project: Path) -> None:
     asked = [each["input"] for each in read_lines(project / "evals" / "rag.jsonl")]
     assert {each["question"] for each in drawn["samples"]} <= set(asked)
     assert json.loads(rag_eval("sample", "tiny.eval.json", "--full", "--json").out)["total"] == 2
+
+
+@pytest.fixture
+def old(folder: Path) -> Path:
+    """The runs of a project of version 1.0.0, whose journals have no verdicts."""
+    project = shutil.copytree(ROOT / "tests" / "fixtures" / "runs_1_0_0", folder, dirs_exist_ok=True)
+    return Path(project) / "runs"
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    found = (path for path in folder.rglob("*") if path.is_file() and path.name != "lock")
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+def test_stored_answers_are_decided_again_by_the_present_rules(rag_eval: Commands, old: Path) -> None:
+    before = files_below(old)
+    told = rag_eval("redecide", "001", "002", "003", "005", "--json").ok().json
+    kept("redecide", told)
+    after = files_below(old)
+    changed = {path for path in after if after[path] != before.get(path)}
+    runs = [f"eval_run_20261118_{number}" for number in ("001", "002", "003", "004", "005")]
+    names = ("journal.jsonl", "results.json", "figures.json", "verdict.json")
+    assert changed == {f"{run}/{name}" for run in runs for name in names} - {f"{runs[3]}/verdict.json"}
+    for run in runs:
+        journal = f"{run}/journal.jsonl"
+        assert after[journal].startswith(before[journal])
+        results = [json.loads(files[f"{run}/results.json"]) for files in (before, after)]
+        for part in ("answer_quality_metrics", "performance_metrics", "configuration"):
+            assert results[0][part] == results[1][part]
+        scores = [[each["individual_metrics"] for each in document["query_results"]] for document in results]
+        assert scores[0] == scores[1]
+        assert all(each["verdict"]["rule"] == 1 for each in results[1]["query_results"])
+        rag_eval("validate", old / run / "results.json").ok()
+    stored = (each for each in rag_eval("results", "--json").ok().json if "baseline" not in each["path"])
+    listed = {each["id"]: each for each in stored}
+    for each in told[:2]:
+        assert each["after"] == listed[each["run"]]["answers"]
+        assert each["gate"] == listed[each["run"]]["verdict"]
+    assert rag_eval("redecide", "001", "002", "003", "005").ok().out.count(" → ") == 4 * 4
+    again = files_below(old)
+    assert {path for path in again if again[path] != after[path]} <= {f"{run}/figures.json" for run in runs}
+
+
+def test_unfinished_run_is_decided_again_and_can_be_resumed(rag_eval: Commands, old: Path) -> None:
+    before = files_below(old)
+    (told,) = rag_eval("redecide", "006", "--json").ok().json
+    assert (told["after"]["total"], told["gate"]) == (3, None)
+    after = files_below(old)
+    assert {path for path in after if after[path] != before.get(path)} == {
+        "eval_run_20261118_006/journal.jsonl"
+    }
+    asked = ("agent.yaml", "--target", "assistant:answer", "--resume", "006")
+    assert rag_eval("evaluate", *asked, "--json").json["answers"]["total"] == 7
+
+
+@pytest.mark.parametrize("wrong", ["008", "007"])
+def test_runs_that_cannot_be_decided_again_stay_as_they_are(
+    wrong: str, rag_eval: Commands, old: Path
+) -> None:
+    before = files_below(old)
+    rag_eval("redecide", wrong).refused(wrong)
+    rag_eval("redecide", wrong, "001").refused(wrong)
+    assert files_below(old) == before

@@ -29,7 +29,8 @@ def command(runs: tuple[str, ...], runs_dir: Path, as_json: bool) -> None:
     from rag_evaluation_framework.results.run_folder import RunFolder
     from rag_evaluation_framework.results.stored_runs import redecide
 
-    decided = [redecide(RunFolder.open(run, runs_dir)) for run in runs]
+    folders = [RunFolder.open(run, runs_dir) for run in runs]
+    decided = [redecide(folder) for folder in folders]
     if as_json:
         print_json(
             [

@@ -16,13 +16,13 @@ import msgspec
 
 from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.datasets.rows import dialect_of_run
-from rag_evaluation_framework.datasets.value_files import read_results
+from rag_evaluation_framework.datasets.value_files import read_results, results_in_parts
 from rag_evaluation_framework.errors import InputError, UsageError, invalid, shown
 from rag_evaluation_framework.extensions import TOGETHER
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import is_there, open_reading, plain_name, read_bytes
 from rag_evaluation_framework.judging.verdict import decide_result
-from rag_evaluation_framework.records.runs import RunHead
+from rag_evaluation_framework.records.runs import JudgeUsage, ResourceUsage, RunHead
 from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder, summed_up
@@ -40,7 +40,7 @@ from rag_evaluation_framework.results.run_folder import (
 )
 from rag_evaluation_framework.results.run_groups import RunGroup
 from rag_evaluation_framework.results.storage import SUFFIXES, evaluation_of_document, readable_results
-from rag_evaluation_framework.results.summaries import Counts, Performance
+from rag_evaluation_framework.results.summaries import PERFORMANCE, Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold, Verdict, written_thresholds
 
 PERFORMANCE_FILE = "performance.json"
@@ -106,6 +106,8 @@ def redecide(folder: RunFolder) -> tuple[Evaluation, Evaluation]:
 
     Verdicts that changed are appended to the journal, and the gate decides again as it did.
     """
+    if CELLS in folder.head.configuration:
+        raise UsageError(f"{folder.head.run_id} is a sweep: it has no answers to decide")
     before = load_run(folder)
     for run in before.runs:
         if run.folder is not None:
@@ -115,8 +117,22 @@ def redecide(folder: RunFolder) -> tuple[Evaluation, Evaluation]:
         after = replace(after, verdict=Gate.of_verdict(before.verdict).decide(after))
         keep_verdict(after)
     for run in after.runs:
-        written(run)
+        if run.outcome.completed:
+            written(replace(run, performance=_performance_of(run)))
     return before, after
+
+
+def _performance_of(run: Evaluation) -> Performance:
+    """Return what a complete run took, and what only its results tell: memory, processor, the judge."""
+    path = Path(run.folder or "") / "results.json"
+    parts = results_in_parts(path) if path.is_file() else None
+    told = {} if parts is None else _mapping(parts[0].get(PERFORMANCE))
+    resources = told.get("resource_usage")
+    return replace(
+        run.performance,
+        resources=resources and msgspec.convert({"memory_mb": None, **resources}, ResourceUsage),
+        judge_usage=msgspec.convert(told.get("judge_usage"), JudgeUsage | None),
+    )
 
 
 def _append_verdicts(folder: RunFolder) -> None:
