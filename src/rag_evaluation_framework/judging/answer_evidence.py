@@ -6,7 +6,7 @@ Nothing here decides whether an answer is correct: :mod:`.verdict` does, by its 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from rag_evaluation_framework.errors import described
@@ -22,7 +22,13 @@ from rag_evaluation_framework.judging.answer_verdicts import (
     told_in,
     unmeasured_language,
 )
-from rag_evaluation_framework.judging.expected_points import ExpectedPoints, expected_points
+from rag_evaluation_framework.judging.expected_points import (
+    ExpectedPoints,
+    Point,
+    expected_points,
+    statements_of,
+)
+from rag_evaluation_framework.judging.mentions import without_denial
 from rag_evaluation_framework.judging.reference_words import (
     WordFinding,
     compare_with_references,
@@ -48,6 +54,7 @@ REFERENCE_CLAIMS = "reference_claims"
 _DIRECTED = re.compile(r"\bof\b|'s\b|的")
 # Numbers that count no thing: those of the items of a list, 第一题.
 _COUNTED_UP = re.compile(r"\A\W*[0-9]{1,2}(?:[.)、]\s*|\Z)|第[一二三四五六七八九十](?!步)")
+_MATCHES = ("matches", "partly_matches")
 # In a refusal of more characters than are brief, less than half may be one more reason.
 _LONG, _FEWEST_REPEATED, _BRIEF = 60, 3, 400
 # From this probability on, unsupported text is more likely than not.
@@ -228,6 +235,8 @@ class AnswerEvidence:
         stated = sum(point.is_said for point in points)
         share = stated / len(points)
         if stated < len(points):
+            if name := self._find_denied(points):
+                return WordFinding("contradicts", f"denies {name}", share=share)
             why = f"contains {stated} of {len(points)} {wanted.what}"
             return WordFinding("undecided", why, leaning="contradicts", share=share)
         keys = [point.text for point in points]
@@ -237,6 +246,18 @@ class AnswerEvidence:
         if excess is not None:
             return WordFinding("undecided", excess, leaning="matches", share=share)
         return WordFinding("matches", f"contains all {stated} {wanted.what}", share=share)
+
+    def _find_denied(self, points: Sequence[Point]) -> str | None:
+        """Return a point of the key that the answer plainly denies, if no reference has the words."""
+        sample, told = self._sample, self._answer
+        if isinstance(sample.expectation, Milestones):  # what has not happened yet may happen later
+            told = statements_of(told)[-1].text
+        for clause in without_denial(told, " ".join(point.text for point in points), sample.question):
+            affirmed = expected_points(sample, clause, (), readings=self.readings).points
+            for point, instead in zip(points, affirmed, strict=False):
+                if instead.is_said and not point.is_said and self.words.kind not in _MATCHES:
+                    return point.text
+        return None
 
     @found_once
     def words(self) -> WordFinding:

@@ -332,6 +332,35 @@ def _clause_around(text: str, start: int) -> tuple[int, int]:
     return begin, mark.start() if mark else min(start + _AHEAD, len(text))
 
 
+def without_denial(answer: str, key: str, question: str) -> list[str]:
+    """Return the clauses in which an answer may plainly deny a key, as they read without their "not".
+
+    Beside words of the key and of the question nothing but grammar stands there. The sentence is the
+    first, or has a word of the question.
+
+    >>> without_denial("It was not by Anna, nor by Ben.", "Anna", "Who wrote it?")
+    ['it was  by anna']
+    >>> without_denial("It was not by Anna's brother.", "Anna", "Who wrote it?")
+    []
+    """
+    said, asked, found = comparable(answer), comparable(question), list[str]()
+    if says("not_meant", said) or says("denies", asked) or not asks_for_name(asked):
+        return found
+    told, known = _keys_of(telling(asked, asked)), _keys_of(pieces(f"{asked} {comparable(key)}"))
+    for number, sentence in enumerate(SENTENCE_END.split(said)):
+        is_about = not number or not told.isdisjoint(_keys_of(pieces(sentence)))
+        for clause in phrase("clause_mark").split(sentence) if is_about else ():
+            affirmed, denials = phrase("plain_denial").subn("", clause)
+            words = (each for each in pieces(affirmed) if each.text not in _words_of("beside_denial"))
+            if denials == 1 and not says("left_out", clause) and _keys_of(words) <= known:
+                found.append(affirmed)
+    return found
+
+
+def _keys_of(words: Iterable[Token]) -> frozenset[str]:
+    return frozenset([_key(each.text) for each in words])
+
+
 # Where a text names something.
 #
 # Chinese names are found anywhere, since nothing separates words; others stand between the edges of words
