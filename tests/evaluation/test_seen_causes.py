@@ -106,7 +106,54 @@ def test_not_used_is_not_said_of_scattered_numbers() -> None:
     )
     found = cause(ticket(), contexts=scattered)
     assert found.kind == "unknown"
-    assert "no single passage has it with the numbers 24.00, 30 and names Strath, Sund" in found.why
+    assert "no single passage states it with the numbers 24.00, 30 and names Strath, Sund" in found.why
+
+
+@pytest.mark.parametrize(
+    ("passage", "is_seen"),
+    [
+        ("The tower was built in 1450.", True),
+        ("The tower, which is not open, was built in 1450.", True),
+        ("The tower was not built by monks, but it was built in 1450.", True),
+        ("The tower stands on a hill. It was built in 1450.", True),
+        ("Of the tower. Built in 1450.", True),
+        ("Tower: 1450", True),
+        ("The tower was finished no earlier than 1450.", True),
+        ("The tower was not built in 1450.", False),
+        ("1450 was not the year in which the tower was built.", False),
+        ("The bridge was built in 1450.", False),
+        ("The tower is tall. The bridge was built in 1450.", False),
+        ("Anna Holm was born in 1450.", False),
+    ],
+)
+@pytest.mark.parametrize("reference", ["1450", "It was built in 1450."])
+def test_not_used_needs_a_sentence_that_states_it_of_what_was_asked(
+    passage: str, is_seen: bool, reference: str
+) -> None:
+    asked = ticket(turns=(Turn(role="user", content="When was the tower built?"),), reference=reference)
+    assert (cause(asked, "I like trains.", contexts=(OTHER, passage)).kind == "not_used") is is_seen
+
+
+@pytest.mark.parametrize(
+    ("question", "reference", "passage", "is_seen"),
+    [
+        ("Who is the mayor?", "Anna Berg", "Anna Berg is the mayor.", True),
+        ("Who is the mayor?", "Anna Berg", "Anna Berg is not the mayor.", False),
+        ("Who is the mayor?", "Anna Berg", "Anna Berg is a baker.", False),
+        ("How old was he?", "83", "Anna Berg died in Sund (aged 83).", True),  # it does not say of whom
+        ("When did the tower open, and was it new?", "1450", "The bridge opened in 1450.", False),
+        ("What color is the ferry?", "green", "The ferry is green.", True),
+        ("What color is the ferry?", "green", "The ferry is not green.", False),
+        ("What color is the ferry not?", "green", "The ferry is not green.", True),
+        ("渡轮是什么颜色？", "绿色", "渡轮是绿色的。", True),
+        ("渡轮是什么颜色？", "绿色", "渡轮不是绿色的。", False),
+    ],
+)
+def test_not_used_is_not_said_of_what_is_denied_or_said_of_another(
+    question: str, reference: str, passage: str, is_seen: bool
+) -> None:
+    asked = ticket(turns=(Turn(role="user", content=question),), reference=reference)
+    assert (cause(asked, "I like trains.", contexts=(OTHER, passage)).kind == "not_used") is is_seen
 
 
 def test_not_used_is_not_said_of_a_document_without_texts() -> None:

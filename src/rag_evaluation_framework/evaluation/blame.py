@@ -3,7 +3,7 @@
 ====================  ===================================================================================
 ``retrieval_missed``  what the answer lacks, or gets wrong, was not retrieved
 ``cut_passage``       a retrieved chunk has a part of it, and its edge cuts off the rest
-``not_used``          one retrieved passage has its numbers and names, and the answer does not say it
+``not_used``          one retrieved passage states it of what was asked, and the answer does not say it
 ``contradicted``      it was retrieved, and the answer says otherwise, as a judge found
 ``wrong_citation``    the answer has what is expected, and what it cites does not bear it out or open
 ``unknown``           not known; ``why`` says what is missing

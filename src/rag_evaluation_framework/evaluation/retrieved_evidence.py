@@ -16,7 +16,13 @@ from typing import Literal
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.hit_views import ranked_documents
 from rag_evaluation_framework.judging.cited_texts import CitableTexts, quotes
-from rag_evaluation_framework.judging.details import Detail, format_details, lacking_details, word_share
+from rag_evaluation_framework.judging.details import (
+    Detail,
+    format_details,
+    is_stated,
+    lacking_details,
+    word_share,
+)
 from rag_evaluation_framework.judging.expected_points import ExpectedPoints, Point, statements_of
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.metrics.spans import merge_spans
@@ -134,7 +140,7 @@ def _by_points(
 def find_doubt(
     wanted: ExpectedPoints, lacking: Sequence[Point], texts: Sequence[str], asked: Sequence[str]
 ) -> str | None:
-    """Say why no one passage is seen to have what an answer lacks; ``None`` if one has, of each point.
+    """Say why no one passage is seen to state what an answer lacks; ``None`` if one does, of each point.
 
     ``asked`` are the question and the answer, whose numbers and names are not sought.
     """
@@ -144,7 +150,7 @@ def find_doubt(
         details = [each for point in points for each in lacking_details(point.text, *asked)]
         new = [each for each in details if not any(each.is_in(text) for text in texts)]
         told = f" with the {format_details(details)}" if details else ""
-        without = f"not its {format_details(new)}" if new else f"no single passage has it{told}"
+        without = f"not its {format_details(new)}" if new else f"no single passage states it{told}"
         return f"the retrieved passages share words with the expected answer, but {without}"
     return None
 
@@ -152,12 +158,13 @@ def find_doubt(
 def passage_with(
     wanted: ExpectedPoints, points: Sequence[Point], texts: Sequence[str], asked: Sequence[str]
 ) -> str | None:
-    """Return the retrieved passage that has the points with all their numbers and names, if one has."""
+    """Return the retrieved passage that states the points with all their numbers and names, if one does."""
     details = [each for point in points for each in lacking_details(point.text, *asked)]
     for text in texts:
         if all(each.is_in(text) for each in details) and not wanted.absent(points, (text,)):
             shares = [word_share(point.text, text, asked[0]) for point in points]
-            if wanted.are_enough or min(shares, default=0) >= _MOST_WORDS:
+            has_words = wanted.are_enough or min(shares, default=0) >= _MOST_WORDS
+            if has_words and all(is_stated(point.text, text, *asked) for point in points):
                 return text
     return None
 

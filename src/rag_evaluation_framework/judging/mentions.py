@@ -346,18 +346,19 @@ def without_denial(answer: str, key: str, question: str) -> list[str]:
     said, asked, found = comparable(answer), comparable(question), list[str]()
     if says("not_meant", said) or says("denies", asked) or not asks_for_name(asked):
         return found
-    told, known = _keys_of(telling(asked, asked)), _keys_of(pieces(f"{asked} {comparable(key)}"))
+    told, known = word_keys(telling(asked, asked)), word_keys(pieces(f"{asked} {comparable(key)}"))
     for number, sentence in enumerate(SENTENCE_END.split(said)):
-        is_about = not number or not told.isdisjoint(_keys_of(pieces(sentence)))
+        is_about = not number or not told.isdisjoint(word_keys(pieces(sentence)))
         for clause in phrase("clause_mark").split(sentence) if is_about else ():
             affirmed, denials = phrase("plain_denial").subn("", clause)
             words = (each for each in pieces(affirmed) if each.text not in _words_of("beside_denial"))
-            if denials == 1 and not says("left_out", clause) and _keys_of(words) <= known:
+            if denials == 1 and not says("left_out", clause) and word_keys(words) <= known:
                 found.append(affirmed)
     return found
 
 
-def _keys_of(words: Iterable[Token]) -> frozenset[str]:
+def word_keys(words: Iterable[Token]) -> frozenset[str]:
+    """Return what words are compared by."""
     return frozenset([_key(each.text) for each in words])
 
 
