@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence, Set
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from functools import cache, cached_property, lru_cache
 from itertools import chain, groupby
 from operator import and_
 from typing import NamedTuple
@@ -91,10 +91,10 @@ class EvidenceText:
             self._number_places = NumberPlaces(self.text, quantities(self.text, self.forms))
         return self._number_places
 
-    def most_shared(self, keys: Set[str], starts: Iterable[int]) -> int:
-        """Return how many of the keys one of the units at some places has at most."""
+    def keys_at(self, starts: Iterable[int]) -> Sequence[frozenset[str]]:
+        """Return the keys of the units at some places."""
         units = {bisect_right(self.units, (start, len(self.text))) - 1 for start in starts}
-        return max([len(keys & self.keys[unit]) for unit in units if unit >= 0], default=0)
+        return [self.keys[unit] for unit in units if unit >= 0]
 
 
 def evidence_text(text: str) -> EvidenceText:
@@ -356,24 +356,31 @@ class EvidenceBody:
         said, closest = _said(claim), self.features(claim).closest
         if self._records or closest is None:
             return
-        most = len(said.distinct & self.texts[closest[0]].keys[closest[1]])
+        shared_with = cache(lambda keys: len(said.distinct & keys))  # many numbers may stand in one unit
+        most = shared_with(self.texts[closest[0]].keys[closest[1]])
         for number, read in zip(said.numbers, said.readings, strict=True):
             own = [(text, text.number_places.starts_of(read)) for text in self.texts]
             if sum(len(starts) for _, starts in own) > _MOST_PLACES:
                 continue
-            shared = max([text.most_shared(said.distinct, starts) for text, starts in own])
-            if shared < most and (other := self._other_number(sides_of(number, claim), said, read, shared)):
+            units = chain.from_iterable(text.keys_at(starts) for text, starts in own)
+            shared = max(map(shared_with, units), default=0)
+            if shared >= most:
+                continue
+            if other := self._other_number(sides_of(number, claim), read, shared_with, shared):
                 yield Edit("number", number.start, number.end, other)
 
-    def _other_number(self, sides: Sequence[Side], said: _Said, read: Set[Number], least: int) -> str | None:
+    def _other_number(
+        self, sides: Sequence[Side], read: Set[Number], shared_with: Callable[[Set[str]], int], least: int
+    ) -> str | None:
         """Return the number that stands beside words, if that is another and its sentence shares more."""
         found = [(text, other) for text in self.texts for other in text.number_places.beside(sides)]
         if any(not read.isdisjoint(readings(other)) for _, other in found):
             return None
-        shared = [
-            (text.most_shared(said.distinct, [each.start]), text, each) for text, each in found[:_MOST_PLACES]
+        more = [
+            text.text[each.start : each.end]
+            for text, each in found[:_MOST_PLACES]
+            if any(shared_with(keys) > least for keys in text.keys_at([each.start]))
         ]
-        more = [text.text[each.start : each.end] for count, text, each in shared if count > least]
         return min(more, default=None)
 
     def closest(self, claim: str) -> Evidence | None:
