@@ -17,14 +17,15 @@ from rag_evaluation_framework.text.vocabulary import STOP_WORDS, STRUCTURE, stem
 # A step is told where one sentence has at least three quarters of its units, in their order and close
 # together: Chinese characters and kana one by one, other words by their stems, numbers by their value,
 # words of grammar left out unless the step has no others. ``报名竞技场`` is told by 报名参加了竞技场试炼
-# and not by 离开竞技场. A step of three units or fewer must be told whole. One that is denied, "the item was
-# not shipped", is not told, and one in quite other words is not recognised.
+# and not by 离开竞技场. A step of three units or fewer must be told whole, of a long one its beginning. One
+# that is denied, "the item was not shipped", is not told, and one in quite other words is not recognised.
 
 _SENTENCE = re.compile(rf"[^。!?;\n]+?(?:{SENTENCE_END.pattern}|\Z)")
 # What a telling of a step may leave out or add.
 _GRAMMAR = STOP_WORDS | STRUCTURE | frozenset("过到将并")
 
 _BEFORE = 40  # characters: what is not done is told right before it
+_MOST_UNITS = 100  # of a step are compared, for the time grows with their square
 
 Unit = tuple[str, int]
 """What is compared, and where it stands."""
@@ -58,9 +59,9 @@ def _first_telling(said: str, sentences: Sequence[Sequence[Unit]], step: str) ->
     found = []
     for text in map(even_text, spellings(step)):
         if wanted := [unit for unit, _ in _units(text, _GRAMMAR)]:
-            found.append(_first_in(said, sentences, wanted))
+            found.append(_first_in(said, sentences, wanted[:_MOST_UNITS]))
         elif every := [unit for unit, _ in _units(text, ())]:
-            found.append(_first_in(said, list(_sentences(said, ())), every))
+            found.append(_first_in(said, list(_sentences(said, ())), every[:_MOST_UNITS]))
     return min((place for place in found if place is not None), default=None)
 
 
