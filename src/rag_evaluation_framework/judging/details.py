@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.mentions import phrase, says, telling, word_keys
 from rag_evaluation_framework.startup import dataclass
+from rag_evaluation_framework.text.kept import kept
 from rag_evaluation_framework.text.normalisation import comparable
 from rag_evaluation_framework.text.numbers import Number, number_set, quantities, readings
 from rag_evaluation_framework.text.sentences import kept_sentence_spans
@@ -48,10 +48,10 @@ class Detail:
 
 
 # The claims of one answer are held against the same few passages.
-_numbers = lru_cache(_KEPT)(number_set)
+_numbers = kept(_KEPT)(number_set)
 
 
-@lru_cache(_KEPT)
+@kept(_KEPT)
 def _keys(text: str) -> frozenset[str]:
     return frozenset(content_keys(text))
 
