@@ -23,7 +23,7 @@ from rag_evaluation_framework.metrics.texts import wording_similarity
 from rag_evaluation_framework.metrics.views import NO_REPLY, NoValueError
 from rag_evaluation_framework.records.citations import without_citations
 from rag_evaluation_framework.records.scores import PROBABILITY_UNSUPPORTED, Claim, ClaimVerdict
-from rag_evaluation_framework.text.kept import kept
+from rag_evaluation_framework.text.normalisation import cache_texts
 from rag_evaluation_framework.text.numbers import Number, number_set, quantities, readings
 from rag_evaluation_framework.text.tokens import content_keys, content_tokens
 
@@ -154,7 +154,7 @@ def _flags(verdicts: Iterable[ClaimVerdict]) -> list[bool]:
     return [each.is_supported for each in verdicts]
 
 
-@kept(_KEPT_TEXTS)
+@cache_texts(_KEPT_TEXTS)
 def _keys_and_numbers(text: str) -> tuple[frozenset[str], frozenset[Number]]:
     """Read a context once for all metrics, and for all the answers that it was given for of late."""
     return frozenset(content_keys(text)), number_set(text)

@@ -14,8 +14,7 @@ from rag_evaluation_framework.judging.claim_edits import NumberPlaces, Side, fin
 from rag_evaluation_framework.judging.key_places import KeyPlaces
 from rag_evaluation_framework.judging.structured_evidence import Fact, decoded, facts_of, is_structured
 from rag_evaluation_framework.records.scores import Edit, Evidence
-from rag_evaluation_framework.text.kept import kept
-from rag_evaluation_framework.text.normalisation import comparable
+from rag_evaluation_framework.text.normalisation import cache_texts, comparable
 from rag_evaluation_framework.text.numbers import Number, Quantity, number_set, quantities, readings
 from rag_evaluation_framework.text.scripts import HAN_CHARACTER
 from rag_evaluation_framework.text.sentences import kept_sentence_spans, sentence_spans
@@ -226,7 +225,7 @@ class _Said(NamedTuple):
     has_han: bool
 
 
-@kept(_KEPT_CLAIMS)
+@cache_texts(_KEPT_CLAIMS)
 def _said(claim: str) -> _Said:
     words = words_in(claim)
     forms, keys = tuple(forms_of(words)), tuple(keys_of(words))
@@ -236,7 +235,7 @@ def _said(claim: str) -> _Said:
     return _Said(keys, frozenset(keys), forms, frozenset(forms), numbers, read, has_han)
 
 
-claim_tokens = kept(_KEPT_CLAIMS)(content_tokens)
+claim_tokens = cache_texts(_KEPT_CLAIMS)(content_tokens)
 """Returns the content tokens of a claim, which several metrics ask for."""
 
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.mentions import phrase, says, telling, word_keys
 from rag_evaluation_framework.startup import dataclass
-from rag_evaluation_framework.text.kept import kept
-from rag_evaluation_framework.text.normalisation import comparable
+from rag_evaluation_framework.text.normalisation import cache_texts, comparable
 from rag_evaluation_framework.text.numbers import Number, number_set, quantities, readings
 from rag_evaluation_framework.text.sentences import kept_sentence_spans
 from rag_evaluation_framework.text.tokens import content_keys, content_tokens, pieces
@@ -48,10 +47,10 @@ class Detail:
 
 
 # The claims of one answer are held against the same few passages.
-_numbers = kept(_KEPT)(number_set)
+_numbers = cache_texts(_KEPT)(number_set)
 
 
-@kept(_KEPT)
+@cache_texts(_KEPT)
 def _keys(text: str) -> frozenset[str]:
     return frozenset(content_keys(text))
 

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from unicodedata import normalize
 
 from rag_evaluation_framework.startup import late_pattern
-from rag_evaluation_framework.text.kept import kept
+from rag_evaluation_framework.text.normalisation import cache_texts
 from rag_evaluation_framework.text.numbers import even_text
 from rag_evaluation_framework.text.scripts import HAN
 from rag_evaluation_framework.text.vocabulary import (
@@ -245,7 +245,7 @@ class _Asked:
         return weights if 1.0 in weights else [1.0] * len(words)
 
 
-_asked = kept(_KEPT)(_Asked)
+_asked = cache_texts(_KEPT)(_Asked)
 
 
 class _Told:
@@ -328,7 +328,7 @@ def _shortened(word: str) -> frozenset[str]:
 # Reading a sentence.
 
 
-@kept(_KEPT)
+@cache_texts(_KEPT)
 def _sentence(text: str) -> _Sentence:
     even = _even(text)
     tokens = _tokens(even)

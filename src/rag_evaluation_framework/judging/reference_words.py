@@ -23,8 +23,13 @@ from rag_evaluation_framework.judging.claims import said_in
 from rag_evaluation_framework.judging.expected_points import statements_of
 from rag_evaluation_framework.judging.turn_matching import reply_in
 from rag_evaluation_framework.startup import dataclass, late_pattern
-from rag_evaluation_framework.text.kept import kept
-from rag_evaluation_framework.text.normalisation import comparable, plain, simplified_characters, typed
+from rag_evaluation_framework.text.normalisation import (
+    cache_texts,
+    comparable,
+    plain,
+    simplified_characters,
+    typed,
+)
 from rag_evaluation_framework.text.numbers import even_text
 from rag_evaluation_framework.text.scripts import HAN, HAN_CHARACTER, UNSPACED
 from rag_evaluation_framework.text.tokens import content_keys
@@ -156,7 +161,7 @@ _RESERVE = re.compile(
 _WITHOUT = re.compile(r"\bwithout\b|而[不无没未]")
 
 
-@kept(_KEPT)
+@cache_texts(_KEPT)
 def _read(text: str) -> _Text:
     if not text.isascii():
         text = normalize("NFKC", typed(text)).translate(simplified_characters())
@@ -169,7 +174,7 @@ def _read(text: str) -> _Text:
     return _Text(text, f" {' '.join(words)} ", places)
 
 
-_even = kept(_KEPT)(even_text)
+_even = cache_texts(_KEPT)(even_text)
 
 
 def _same_text(text: str) -> tuple[str, Sequence[str]]:
@@ -218,13 +223,13 @@ def _makes_claim(claim: str, point: str, question: str) -> bool:
     )
 
 
-@kept(_KEPT)
+@cache_texts(_KEPT)
 def _telling_words(text: str) -> Sequence[str]:
     """Return the words that are more than grammar, in their order, numbers by value."""
     return [each for each in _read(_even(text)).joined.split() if each not in _GRAMMAR]
 
 
-@kept(_KEPT)
+@cache_texts(_KEPT)
 def _numbers(text: str) -> Sequence[_Number]:
     """Return the numbers of a text that are plainly meant as numbers; of times, without their half."""
     numbers = []
@@ -246,7 +251,7 @@ def _values(text: str) -> set[str]:
     return {each.value for each in _numbers(text)}
 
 
-@kept(_KEPT)
+@cache_texts(_KEPT)
 def _keys(text: str) -> frozenset[str]:
     """Return the content of a text and its numbers."""
     return frozenset(content_keys(text)) | _values(text)

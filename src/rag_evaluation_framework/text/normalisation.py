@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Sequence
-from functools import cache, lru_cache
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache, wraps
 from importlib.resources import files
+from typing import TypeVar
 from unicodedata import category, combining, normalize
 
 from rag_evaluation_framework.text.scripts import has_unspaced_script
@@ -32,6 +33,23 @@ _PLAIN_MARKS = (
 _SPACE_BETWEEN = re.compile(r"(\S) (?=(\S))")
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _KEPT_CHARACTERS = 1 << 14
+_LONG, _MOST_LONG = (2_000, 16)  # characters; what is read takes up to a hundred bytes for each
+T = TypeVar("T")
+
+
+def cache_texts(most: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
+    """Return a decorator that caches the values of the latest texts: so many, but few of long ones."""
+
+    def decorate(function: Callable[[str], T]) -> Callable[[str], T]:
+        short, long = lru_cache(most)(function), lru_cache(_MOST_LONG)(function)
+
+        @wraps(function)
+        def read(text: str) -> T:
+            return short(text) if len(text) <= _LONG else long(text)
+
+        return read
+
+    return decorate
 
 
 EN_DASH = "\x7f"
