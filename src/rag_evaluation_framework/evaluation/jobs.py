@@ -113,6 +113,8 @@ class Job:
     judge: JudgeLike | Mapping[str, Any] | None = None
     judge_budget: JudgeBudget | None = None
     """How much is judged, where that is not everything; ``None`` is what a manifest says."""
+    judge_all: bool = False
+    """Whether it is also asked about answers whose verdict is known without it."""
     embedder: str | Embedder | None = None
     support: str | SupportMethod | None = None
     documents: Corpus | str | Path | None = None
@@ -136,7 +138,8 @@ class Job:
     def open_methods(self, **wish: Any) -> AbstractContextManager[Methods]:
         """Set up what answers are scored with; ``wish`` is that of :func:`opened_methods`."""
         given = (self.judge, self.embedder, self.documents)
-        return opened_methods(*given, support=self.support, budget=self.judge_budget, **wish)
+        wish |= {"support": self.support, "budget": self.judge_budget, "judges_all": self.judge_all}
+        return opened_methods(*given, **wish)
 
 
 def carried_out(suite: Suite, on_progress: OnProgress | None = None) -> Evaluation:

@@ -61,7 +61,8 @@ class UnjudgedScorer:
     def __init__(self, scorer: MetricScorer) -> None:
         self.name, self.method, self.version = scorer.name, scorer.method, scorer.version
         self.higher_is_better, self.scores_turns = scorer.higher_is_better, scorer.scores_turns
-        own = _without_judge(scorer)
+        self.asks_for_verdict, self.score_settled = scorer.asks_for_verdict, scorer.score_settled
+        own = scorer.without_judge
         self._settles = not own.needs_model
         self._cheap = own if self._settles else _near_to(scorer, own.methods)
         self.is_slow = self._cheap is not None and self._cheap.is_slow
@@ -73,11 +74,6 @@ class UnjudgedScorer:
             return replace(found, metric=self.name, method=self.method)
         cheap = None if found is None else found.value
         return Score.skipped(self.name, NOT_DRAWN, method=self.method, details={CHEAP_SCORE: cheap})
-
-
-def _without_judge(scorer: MetricScorer) -> MetricScorer:
-    parameters = {name: value for name, value in scorer.metric.parameters.items() if name != "method"}
-    return scorer.bound_to(replace(scorer.metric, parameters=parameters), scorer.methods.without_judge)
 
 
 def _near_to(scorer: MetricScorer, methods: Methods) -> MetricScorer | None:

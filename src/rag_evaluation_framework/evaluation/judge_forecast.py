@@ -18,11 +18,13 @@ from typing import Any
 from rag_evaluation_framework.errors import ModelError, TargetError
 from rag_evaluation_framework.evaluation.preflight import DatasetPlan, Plan
 from rag_evaluation_framework.evaluation.scored_answers import scored_result
+from rag_evaluation_framework.evaluation.scoring import MetricScorer
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.judging.answer_classes import classify_answer
 from rag_evaluation_framework.judging.cascade import Band, Cascade, Stage
 from rag_evaluation_framework.judging.judge import Judge, Verdict
 from rag_evaluation_framework.judging.judged_answers import JudgeSupport
+from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.metrics.views import LEXICAL_SUPPORT
 from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.responses import Response, is_conversation
@@ -66,6 +68,9 @@ class JudgeForecast:
     replies: int = 0
     """How many replies of this judge tell how long one is; 0 where that is assumed."""
     unpriced: tuple[str, ...] = ()
+    spared: int = 0
+    """How many calls are spared because the verdict on an answer is known without the judge."""
+    spared_usd: float | None = None
     is_asked_later: bool = False
     """Whether the answers are not there yet, so that others stand in for them."""
     decided: Mapping[str, int] = field(default_factory=dict, hash=False)
@@ -86,6 +91,7 @@ class JudgeForecast:
             "outputTokens": self.output_tokens,
             "samplesTried": self.samples,
             "remembered": self.remembered,
+            "spared": {"calls": self.spared, "costUsd": self.spared_usd},
             "repliesSeen": self.replies,
             "withoutPrice": list(self.unpriced),
             **({"claimsDecided": dict(self.decided)} if self.decided else {}),
@@ -98,8 +104,9 @@ def summed(forecasts: Iterable[JudgeForecast]) -> JudgeForecast | None:
     several = list(forecasts)
     if not several:
         return None
-    counted = ("fewest", "calls", "most", "input_tokens", "output_tokens", "samples", "remembered")
+    counted = ("fewest", "calls", "most", "input_tokens", "output_tokens", "samples", "remembered", "spared")
     costs = [each.cost_usd for each in several if each.cost_usd is not None]
+    spared = [each.spared_usd for each in several if each.spared_usd is not None]
     decided: Counter[str] = Counter()
     for each in several:
         decided.update(each.decided)
@@ -107,6 +114,7 @@ def summed(forecasts: Iterable[JudgeForecast]) -> JudgeForecast | None:
         several[0],
         **{name: sum(getattr(each, name) for each in several) for name in counted},
         cost_usd=sum(costs) if len(costs) == len(several) else None,
+        spared_usd=sum(spared) if len(spared) == len(several) else None,
         replies=min(each.replies for each in several),
         unpriced=tuple(dict.fromkeys(name for each in several for name in each.unpriced)),
         is_asked_later=any(each.is_asked_later for each in several),
@@ -125,16 +133,30 @@ def _forecast(dataset: DatasetPlan, target: Target, seed: int) -> JudgeForecast:
     is_open = held_by is None  # whether a cascade's words could not be tried on the answers themselves
     support = _rehearsed(dataset.methods.support, judge, passes_all=is_open)
     methods = replace(dataset.methods, judge=judge, support=support, budget=None, spending=None)
-    scorers = [each.bound_to(each.metric, methods) for each in dataset.scorers if each.questions]
-    tried = 0
+    asking = [each for each in dataset.scorers if each.questions]
+    own = [each for each in dataset.scorers if each.metric.metric.decides and each not in asking]
+    about_all = _bound(asking, replace(methods, judges_all=True))
+    scorers = about_all if is_open else _bound((*own, *asking), methods)
+    tried, spared = 0, _Tally()
     for sample, response, times in _answers(dataset, held_by, seed):
         tried += 1
         if response is not None:
             before = judge.usage
             scored_result(sample, response, scorers)
-            judge.usage = before.plus(judge.usage.plus(before, times=-1), times=times)
+            cost = judge.usage.plus(before, times=-1)
+            if not cost.calls and scorers is not about_all:
+                scored_result(sample, response, about_all)
+                spared = spared.plus(judge.usage.plus(before, times=-1))
+            judge.usage = before.plus(cost, times=times)
     scale = len(dataset.selection) / tried if tried else 0.0
-    return _scaled(dataset, judge.usage, scale, support, tried=tried, is_open=is_open)
+    found = _scaled(dataset, judge.usage, scale, support, tried=tried, is_open=is_open)
+    is_priced = found.cost_usd is not None and not spared.unpriced
+    spared_usd = spared.dollars * scale if is_priced else None
+    return replace(found, spared=round(spared.calls * scale), spared_usd=spared_usd)
+
+
+def _bound(scorers: Iterable[MetricScorer], methods: Methods) -> list[MetricScorer]:
+    return [each.bound_to(each.metric, methods) for each in scorers]
 
 
 def _scaled(

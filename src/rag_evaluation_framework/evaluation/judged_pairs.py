@@ -33,7 +33,7 @@ from rag_evaluation_framework.results.comparison import (
 )
 from rag_evaluation_framework.results.drawn_scores import PARTLY, screening_scores
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.startup import asdict, dataclass
+from rag_evaluation_framework.startup import asdict, dataclass, replace
 from rag_evaluation_framework.statistics.paired import PairedTest, wins_ties_losses
 from rag_evaluation_framework.statistics.partly_judged import (
     Draw,
@@ -113,7 +113,7 @@ def compare_judged(
     """
     if len(systems) != 2:
         raise UsageError(f"a judge compares two runs at a time, got {len(systems)}")
-    scorers = scorers_for(metrics, methods)
+    scorers = scorers_for(metrics, replace(methods, judges_all=True))
     if plain := [each.name for each in scorers if not each.questions]:
         raise UsageError(f"{plain[0]}: expected metrics that the judge scores; compare it without a judge")
     (baseline, first), (contender, second) = systems.items()

@@ -407,9 +407,10 @@ def _response_paths(reader: ManifestReader) -> dict[str, str]:
 #       votes: 3
 #       rubric: $file:rubric.yaml
 #       budget: 200                   # calls; and precision: 0.03, or either
+#       all: true                     # also about answers whose verdict is known without it
 
 _PLACE = (*EVALUATION, "judge")
-_KEYS = ("model", "url", "keyEnv", "votes", "rubric", "budget", "precision")
+_KEYS = ("model", "url", "keyEnv", "votes", "rubric", "budget", "precision", "all")
 
 
 def read_judge(reader: ManifestReader) -> JudgeSettings | None:
@@ -426,6 +427,7 @@ def read_judge(reader: ManifestReader) -> JudgeSettings | None:
         rubric=None if given.get("rubric") is None else reader.existing_file(*_PLACE, "rubric"),
         budget=None if given.get("budget") is None else reader.whole_number(*_PLACE, "budget"),
         precision=None if given.get("precision") is None else reader.share(*_PLACE, "precision"),
+        all=reader.true_or_false(*_PLACE, "all"),
     )
 
 

@@ -101,8 +101,27 @@ def scored_result(sample: Sample, response: Response, scorers: Sequence[Scorer])
     cannot be kept: neither is a failure of the answer.
     """
     with _sharing_failures(scorers):
-        scores = tuple(_score(scorer, sample, response) for scorer in scorers)
-    return SampleResult(sample.id, response, scores)
+        return SampleResult(sample.id, response, _score_by_all(scorers, sample, response))
+
+
+def _score_by_all(
+    scorers: Sequence[Scorer], sample: Sample, response: Response, made: Mapping[str, Score] | None = None
+) -> tuple[Score, ...]:
+    """Return the score of each scorer; the judge is asked last, and only if no label, check … decides."""
+    found = dict(made or {})
+    waiting = [each for each in scorers if getattr(each, "asks_for_verdict", False)]
+    for scorer in scorers:
+        if scorer not in waiting and scorer.name not in found:
+            found[scorer.name] = _score(scorer, sample, response)
+    is_settled = bool(waiting) and _is_settled(sample, response, tuple(found.values()))
+    for scorer in waiting:
+        found[scorer.name] = _score(scorer, sample, response, is_settled=is_settled)
+    return tuple(found[scorer.name] for scorer in scorers)
+
+
+def _is_settled(sample: Sample, response: Response, scores: tuple[Score, ...]) -> bool:
+    verdict = decide_result(sample, SampleResult(sample.id, response, scores))
+    return response.failure is None and verdict is not None and verdict.is_settled
 
 
 def waits_to_score(scorers: Iterable[Scorer], crew: Crew) -> bool:
@@ -133,10 +152,9 @@ def scored_results(
     results = []
     for place, (sample, response) in enumerate(zip(samples, responses, strict=True)):
         with _sharing_failures(scorers):
-            scores = tuple(
-                _score(scorer, sample, response) if column is None else column[place]
-                for scorer, column in zip(scorers, together, strict=True)
-            )
+            columns_of = zip(scorers, together, strict=True)
+            made = {scorer.name: column[place] for scorer, column in columns_of if column is not None}
+            scores = _score_by_all(scorers, sample, response, made)
         results.append(SampleResult(sample.id, response, scores))
     return results
 
@@ -178,11 +196,11 @@ def writable_result(sample: Sample, result: SampleResult, scorers: Sequence[Scor
     return SampleResult(result.sample_id, result.response, tuple(map(_writable, result.scores)))
 
 
-def _score(scorer: Scorer, sample: Sample, response: Response) -> Score:
+def _score(scorer: Any, sample: Sample, response: Response, *, is_settled: bool = False) -> Score:
     if response.failure is not None and not _has_turns_to_score(scorer, sample, response):
         return _failed(scorer, f"no answer: {response.failure.kind}")
     try:
-        score = scorer.score(sample, response)
+        score = (scorer.score_settled if is_settled else scorer.score)(sample, response)
     except (ModelOutageError, StorageError):
         raise
     except (ModelError, TargetError) as error:  # such as an embedder that is down: no mistake of the scorer

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from inspect import signature
 from typing import Any, TypeAlias
 
@@ -26,6 +26,7 @@ from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.judging.methods import Methods, Way, chosen_method, missing_method, way_of
 from rag_evaluation_framework.judging.verdict import is_correct, state_of
 from rag_evaluation_framework.metrics.declaration import DECIDES, BoundMetric, check_metric
+from rag_evaluation_framework.metrics.safety import REFUSALS
 from rag_evaluation_framework.metrics.views import CLAIMS, LOCATED, NOTHING_RETRIEVED, Method, NoValueError
 from rag_evaluation_framework.records.responses import (
     NOT_TOLD_BY_TURN,
@@ -38,7 +39,14 @@ from rag_evaluation_framework.records.responses import (
     no_answer_in_turn,
 )
 from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample
-from rag_evaluation_framework.records.scores import EMPTY, ENDPOINT_ERROR, NO_CONTEXTS, Score
+from rag_evaluation_framework.records.scores import (
+    CLASS_BY,
+    EMPTY,
+    ENDPOINT_ERROR,
+    NO_CONTEXTS,
+    SETTLED,
+    Score,
+)
 from rag_evaluation_framework.statistics.resampling import exact_mean
 from rag_evaluation_framework.text.languages import foreign_language, language_of
 
@@ -201,6 +209,8 @@ class MetricScorer:
         self.needs_answer = not _OF_THE_ANSWER.isdisjoint(self.needs)
         self.questions = way.questions
         """What a judge is asked about an answer; a question that two metrics share is asked once."""
+        self.asks_for_verdict = bool(way.questions) and not methods.judges_all and _is_read(declared.name)
+        """Whether the judge is asked for the verdict on an answer alone, so that a settled one needs none."""
         self.is_slow, self.engines = way.is_slow, way.engines
         """Whether scoring waits for a model, so that a run does it beside its other work."""
         self._by_turn = view.by_turn and not self.needs_model
@@ -236,6 +246,20 @@ class MetricScorer:
     def bound_to(self, metric: BoundMetric, methods: Methods) -> MetricScorer:
         """Return another scorer that reads the same truth."""
         return MetricScorer(metric, methods, **self._given)
+
+    @cached_property
+    def without_judge(self) -> MetricScorer:
+        """The scorer of the same metric that asks no judge."""
+        parameters = {name: value for name, value in self.metric.parameters.items() if name != "method"}
+        return self.bound_to(replace(self.metric, parameters=parameters), self.methods.without_judge)
+
+    def score_settled(self, sample: Sample, response: Response) -> Score:
+        """Score an answer whose verdict needs no judge: patterns tell its class, the rest is skipped."""
+        if self.metric.metric.name in REFUSALS:
+            found = self.without_judge.score(sample, response)
+            details = {**found.details, CLASS_BY: "patterns"}
+            return replace(found, metric=self.name, method=self.method, details=details)
+        return self._skipped(SETTLED)
 
     @property
     def reads_spans(self) -> bool:
@@ -381,6 +405,13 @@ class MetricScorer:
     def undecided(self) -> dict[str, Any]:
         """What stands in the details of a missing score: that it was to decide."""
         return {DECIDES: None} if self.metric.metric.decides else {}
+
+
+def _is_read(metric: str) -> bool:
+    """Tell whether the verdict on an answer reads what a judge says by a metric."""
+    from rag_evaluation_framework.judging.answer_evidence import AnswerEvidence  # takes long
+
+    return metric in AnswerEvidence.JUDGED_METRICS
 
 
 def _has_readings(sample: Sample) -> bool:

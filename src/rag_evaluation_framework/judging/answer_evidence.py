@@ -38,7 +38,7 @@ from rag_evaluation_framework.metrics.declaration import DECIDES, without_parame
 from rag_evaluation_framework.metrics.safety import DECLINED, OVER_REFUSAL, REFUSAL_RECALL, REFUSALS
 from rag_evaluation_framework.records.responses import AnsweredTurn, Response
 from rag_evaluation_framework.records.samples import Entities, Milestones, Relation, Sample
-from rag_evaluation_framework.records.scores import NOT_ANSWERED, PROBABILITY_UNSUPPORTED, Score
+from rag_evaluation_framework.records.scores import CLASS_BY, NOT_ANSWERED, PROBABILITY_UNSUPPORTED, Score
 from rag_evaluation_framework.text.normalisation import folded_with_places
 from rag_evaluation_framework.text.numbers import quantities
 from rag_evaluation_framework.text.tokens import content_keys
@@ -76,7 +76,7 @@ class AnswerEvidence:
     """
 
     REFUSAL_METRICS: ClassVar = (REFUSAL_RECALL,)
-    JUDGED_METRICS: ClassVar = (*_OF_CONTEXTS, *_OF_REFERENCE, _OF_TURNS, *REFUSALS)
+    JUDGED_METRICS: ClassVar[tuple[str, ...]] = (*_OF_CONTEXTS, *_OF_REFERENCE, _OF_TURNS, *REFUSALS)
 
     def __init__(
         self, sample: Sample, response: Response, scores: Iterable[Score], turn: AnsweredTurn | None = None
@@ -320,5 +320,6 @@ class AnswerEvidence:
                 yield score
 
     def _judged_class(self, metric: str) -> str | None:
-        classes = (score.details.get("class") for score in self._judged(metric, _OF_TURNS))
+        judged = (each.details for each in self._judged(metric, _OF_TURNS) if CLASS_BY not in each.details)
+        classes = (each.get("class") for each in judged)
         return next((str(each) for each in classes if each is not None), None)

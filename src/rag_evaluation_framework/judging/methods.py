@@ -139,6 +139,8 @@ class Methods:
     """What the judge has cost so far."""
     budget: JudgeBudget | None = None
     """How much the judge may be asked; without one, about every answer."""
+    judges_all: bool = False
+    """Whether the judge is also asked about answers whose verdict is known without it."""
     threads: int = 16
     """How many samples may wait for a judge or an embedder at once."""
     _latest: dict[Any, LatestOf[Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -245,6 +247,8 @@ class JudgeSettings:
     timeout: float = 60.0
     budget: int | None = None
     """How many calls may be made; which answers they are about is drawn."""
+    all: bool = False
+    """Whether it is also asked about answers whose verdict is known without it."""
     precision: float | None = None
     """How narrow the intervals are to become, as half their width; then no more answers are judged."""
 
@@ -262,6 +266,7 @@ def opened_methods(
     declared: JudgeSettings | None = None,
     spending: Spending | None = None,
     budget: JudgeBudget | None = None,
+    judges_all: bool = False,
 ) -> Iterator[Methods]:
     """Set up what answers are scored with; the models that were opened for it are closed at the end.
 
@@ -297,6 +302,7 @@ def opened_methods(
             support=_PARTS.get("support")(support, given) if isinstance(support, str) else support,
             threads=settings.concurrency,
             budget=budget,
+            judges_all=judges_all or settings.all,
         )
 
 
@@ -315,7 +321,7 @@ def _judge_given(given: JudgeLike | Mapping[str, Any] | None, declared: JudgeSet
         return declared if given is None else given
     if declared is not None or given.get("models"):
         return replace(declared or JudgeSettings(), **given)
-    if any(name in given for name in ("url", "key_env", "votes", "rubric", "budget", "precision")):
+    if any(name in given for name in ("url", "key_env", "votes", "rubric", "budget", "precision", "all")):
         raise UsageError("expected --judge-model with the other options of a judge, got none")
     return None
 

@@ -77,8 +77,10 @@ _OF_FINDINGS: Mapping[str, State] = {
     "partly_matches": "partly_correct",
     "contradicts": "wrong",
 }
+_WITHOUT_TRUTH: tuple[Decider, ...] = ("person", "check", "metric", "request")
 Flag = Literal["unsupported_text", "wrong_citation"]
 OFF_TOPIC = "contains none of the expected words"
+AS_EXPECTED = "refuses as expected"
 CONTRADICTS = "contradicts the reference"
 NO_VERDICT = "the judge gave no verdict"
 LEFT_OUT = "left out by the judge budget"
@@ -177,6 +179,15 @@ class AnswerVerdict:
         if self.leaning is None:
             return told
         return f"{told} (looks {name_of_state(_GRADES.get(self.leaning, 'wrong'))})"
+
+    @property
+    def is_settled(self) -> bool:
+        """Return True if lines 1 to 5 decide every turn, so that no judge needs to be asked."""
+        return all(
+            each.is_judged
+            and (each.by in _WITHOUT_TRUTH or each.state == "missed_refusal" or each.why == AS_EXPECTED)
+            for each in self.answers
+        )
 
     @property
     def failure_kind(self) -> str:
@@ -314,7 +325,7 @@ def _decide_expected_refusal(evidence: AnswerEvidence) -> AnswerVerdict | None:
         return AnswerVerdict("not_judged", "judge", LEFT_OUT if evidence.is_left_out else NO_VERDICT)
     found = evidence.refusal
     if found.kind == "refuses":
-        return AnswerVerdict("correct_refusal", found.by, "refuses as expected")
+        return AnswerVerdict("correct_refusal", found.by, AS_EXPECTED)
     if found.kind == "answers":
         return AnswerVerdict("missed_refusal", found.by, "answers what it should refuse")
     return AnswerVerdict("not_judged", found.by, found.why, leaning="missed_refusal")

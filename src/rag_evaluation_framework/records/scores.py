@@ -26,6 +26,10 @@ UNCLEAR = "unclear whether it refuses"
 
 NOT_DRAWN = "not drawn for the judge"
 """Why a sample is not judged whose like were, under a budget of calls."""
+SETTLED = "decided without the judge"
+"""Why an answer is not judged whose verdict a label, a check or the user's own metric gives."""
+CLASS_BY = "class_by"
+"""The key under which a judged score says that patterns gave the class, where they settle the verdict."""
 CHEAP_SCORE = "cheap_score"
 """The key under which the details of a score that can be drawn for a judge say what a cheap method gave."""
 

@@ -103,6 +103,12 @@ def _calls(plan: Plan, forecast: JudgeForecast) -> str:
 
 
 def _judge_cost(forecast: JudgeForecast) -> Iterator[str]:
+    if forecast.spared:
+        cost = f" and {money(forecast.spared_usd)}" if forecast.spared_usd is not None else ""
+        yield (
+            f"judge calls saved: about {forecast.spared:,}{cost}, for answers that are decided without the "
+            "judge (--judge-all asks about them too)"
+        )
     tokens = f"{counted(forecast.input_tokens, 'token')} in, {forecast.output_tokens:,} out"
     if forecast.cost_usd is None:
         first = forecast.unpriced[0]

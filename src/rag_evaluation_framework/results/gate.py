@@ -23,7 +23,7 @@ from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.metrics.views import NO_HITS
 from rag_evaluation_framework.records.responses import told_answers
 from rag_evaluation_framework.records.runs import SampleResult
-from rag_evaluation_framework.records.scores import EMPTY, NO_CONTEXTS, NOT_ANSWERED, UNCLEAR, Score
+from rag_evaluation_framework.records.scores import EMPTY, NO_CONTEXTS, NOT_ANSWERED, SETTLED, UNCLEAR, Score
 from rag_evaluation_framework.results.drawn_scores import JudgedPart, judging_of
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.movements import MOST_ASKINGS
@@ -189,6 +189,8 @@ class Gate:
 
     def _too_few(self, figure: Figure, unfinished: int) -> str | None:
         """Say that too few of the samples a metric applies to were scored; ``None`` if enough were."""
+        if figure.value is None and any(each.reason == SETTLED for each in figure.reasons):
+            return f"every answer was {SETTLED} (--judge-all asks it about all of them)"
         if figure.value is None:
             return f"nothing was scored ({figure.n_skipped:,} skipped, {figure.n_failed:,} failed)"
         lacking = sum(each.count for each in figure.reasons if each.reason in _LACKING)
