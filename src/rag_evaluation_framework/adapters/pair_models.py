@@ -73,6 +73,8 @@ def entailment(
     labels: str | None = None,
     lexical: bool = False,
     threshold: float = 0.5,
+    low: float | None = None,
+    high: float | None = None,
     device: str | None = None,
     batch_size: int = 32,
     max_tokens: int | None = None,
@@ -81,7 +83,8 @@ def entailment(
 
     ``labels`` says what its classes mean, in order, where its configuration does not:
     ``unsupported,supported``. ``lexical`` adds lexical support in prose; ``threshold`` is what counts as
-    supported, 0.5 unless labels say otherwise.
+    supported, 0.5 unless labels say otherwise. With ``low`` and ``high``, which ``rag-eval calibrate`` finds,
+    the model decides answers: it is sure at ``low`` or less and at ``high`` or more.
     """
     if (model is None) == (path is None):
         raise UsageError("entailment: expected model, a name on the hub, or path, a folder or an ONNX file")
@@ -89,9 +92,12 @@ def entailment(
         raise UsageError(f"entailment: batch_size: expected at least 1, got {batch_size}")
     if max_tokens is not None and max_tokens < 32:
         raise UsageError(f"entailment: max_tokens: expected at least 32, got {max_tokens}")
+    if (low is None) != (high is None):
+        raise UsageError("entailment: expected both low and high, or neither")
+    band = None if low is None or high is None else (low, high)
     place = _Place.of(model, path)
     pairs = LocalPairModel(place, labels=labels, device=device, batch_size=batch_size, max_tokens=max_tokens)
-    return EntailmentSupport(pairs, lexical=lexical, threshold=threshold)
+    return EntailmentSupport(pairs, lexical=lexical, threshold=threshold, band=band)
 
 
 @dataclass(frozen=True, slots=True)

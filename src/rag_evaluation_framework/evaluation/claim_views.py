@@ -22,7 +22,7 @@ from rag_evaluation_framework.metrics.declaration import BoundMetric
 from rag_evaluation_framework.metrics.texts import wording_similarity
 from rag_evaluation_framework.metrics.views import NO_REPLY, NoValueError
 from rag_evaluation_framework.records.citations import without_citations
-from rag_evaluation_framework.records.scores import PROBABILITY_UNSUPPORTED, Claim, ClaimVerdict
+from rag_evaluation_framework.records.scores import BAND, PROBABILITY_UNSUPPORTED, Claim, ClaimVerdict
 from rag_evaluation_framework.text.normalisation import cache_texts
 from rag_evaluation_framework.text.numbers import Number, number_set, quantities, readings
 from rag_evaluation_framework.text.tokens import content_keys, content_tokens
@@ -147,6 +147,8 @@ class ClaimsReader(Reader):
             found[PROBABILITY_UNSUPPORTED] = round(probability, 4)
         if metric.metric.name == "answer_correctness" and self.on.match is None:
             found[REFERENCE_CLAIMS] = [verdict_fields(each) for each in self.on.reference_by_answer]
+        if (band := getattr(self.methods.support_by(self.method), "band", None)) is not None:
+            found[BAND] = list(band)
         return found
 
 

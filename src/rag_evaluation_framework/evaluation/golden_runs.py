@@ -120,7 +120,7 @@ def _split_of(path: Path) -> str | None:
 # On the command line a threshold is ``entity_coverage=0.8``, ``over_refusal<=0.05`` or, for one split
 # alone, ``facts:token_f1>=0.5``; one that is given switches the gate on.
 
-_KEYS = ("framework", "datasets", "thresholds", "judge")
+_KEYS = ("framework", "datasets", "thresholds", "judge", "support")
 _DATASET_KEYS = ("name", "metrics", "thresholds")
 _THRESHOLD = re.compile(
     r"\s*(?:(?P<split>[a-z]+):)?(?P<metric>[^()<>=]+(?:\(.*\)[^()<>=]*)?)"
@@ -141,6 +141,7 @@ def _read_settings(path: Path) -> Manifest:
         gate=reader.gate_settings(),
         api=read_api(reader),
         judge=read_judge(reader),
+        support=reader.optional_text(*EVALUATION, "support"),
     )
     reader.raise_all()
     return settings

@@ -138,7 +138,7 @@ class Job:
     def open_methods(self, **wish: Any) -> AbstractContextManager[Methods]:
         """Set up what answers are scored with; ``wish`` is that of :func:`opened_methods`."""
         given = (self.judge, self.embedder, self.documents)
-        wish |= {"support": self.support, "budget": self.judge_budget, "judges_all": self.judge_all}
+        wish = {"support": self.support, **wish, "budget": self.judge_budget, "judges_all": self.judge_all}
         return opened_methods(*given, **wish)
 
 
@@ -170,7 +170,8 @@ def prepared(job: Job) -> Iterator[Suite]:
             job = replace(job, **_forgiving(manifest_of(job), job.metrics, job.tolerance_chars))
         manifest, gate = _gated(manifest_of(job), job)
         spending = job.spending or capped(manifest.gate.get("max_cost"))
-        with job.open_methods(declared=manifest.judge, spending=spending) as methods:
+        own: Any = {"support": job.support or manifest.support, "declared": manifest.judge}
+        with job.open_methods(**own, spending=spending) as methods:
             suite = _suite_of(job, manifest, gate, methods, secrets)
             _check_capped(suite)
             yield suite

@@ -15,6 +15,7 @@
         ciGate: true
         minScored: 0.9                  # and other settings of the gate, see ManifestReader.gate
         judge: {model: gpt-4o-mini}     # see JudgeSettings
+        support: entailment(path=models/nli)    # or a cascade
       api: …                            # see AgentApi
 
 All problems of a file are reported at once, each with its line. An unknown key in ``spec.evaluation`` is a
@@ -433,7 +434,7 @@ def read_judge(reader: ManifestReader) -> JudgeSettings | None:
 
 FRAMEWORKS = ("ragas", "deepeval", "langsmith", "braintrust", "custom")
 
-_EVALUATION_KEYS = ("framework", "datasets", "metrics", "thresholds", "judge")
+_EVALUATION_KEYS = ("framework", "datasets", "metrics", "thresholds", "judge", "support")
 _DATASET_KEYS = ("name", "path", "metrics", "thresholds")
 
 
@@ -473,6 +474,8 @@ class Manifest:
     framework: str | None = None
     api: AgentApi = field(default_factory=AgentApi)
     judge: JudgeSettings | None = None
+    support: str | None = None
+    """What decides which claims the evidence supports, where that is neither the judge nor words."""
     kind: Literal["suite", "golden"] = "suite"
     missing: tuple[str, ...] = ()
     """The splits that a folder of golden sets does not have."""
@@ -517,6 +520,7 @@ def read_manifest(
         framework=framework,
         api=api,
         judge=read_judge(reader),
+        support=reader.optional_text(*EVALUATION, "support"),
         configuration={
             "manifest": path.name,
             **_system_version(reader),

@@ -38,7 +38,13 @@ from rag_evaluation_framework.metrics.declaration import DECIDES, without_parame
 from rag_evaluation_framework.metrics.safety import DECLINED, OVER_REFUSAL, REFUSAL_RECALL, REFUSALS
 from rag_evaluation_framework.records.responses import AnsweredTurn, Response
 from rag_evaluation_framework.records.samples import Entities, Milestones, Relation, Sample
-from rag_evaluation_framework.records.scores import CLASS_BY, NOT_ANSWERED, PROBABILITY_UNSUPPORTED, Score
+from rag_evaluation_framework.records.scores import (
+    BAND,
+    CLASS_BY,
+    NOT_ANSWERED,
+    PROBABILITY_UNSUPPORTED,
+    Score,
+)
 from rag_evaluation_framework.text.normalisation import folded_with_places
 from rag_evaluation_framework.text.numbers import quantities
 from rag_evaluation_framework.text.tokens import content_keys
@@ -213,6 +219,26 @@ class AnswerEvidence:
             labels = [claim["label"] for claim in claims]
             if labels:
                 return len(labels), labels.count("supported"), labels.count("contradicted")
+        return None
+
+    @property
+    def modeled_claims(self) -> tuple[int, int, int, int] | None:
+        """How many claims the reference makes, and how many a calibrated local model is sure of.
+
+        These are the claims that it finds stated, not stated, and contradicted.
+        """
+        for name in _OF_REFERENCE:
+            score = self._scores.get(name)
+            if score is None or score.value is None or BAND not in score.details:
+                continue
+            low, high = score.details[BAND]
+            claims = score.details.get(REFERENCE_CLAIMS if name == _CORRECTNESS else "claims", ())
+            known = [each for each in claims if "probability" in each]
+            absent = [each for each in known if each["probability"] <= low]
+            contradicted = sum(each["label"] == "contradicted" for each in absent)
+            if claims:
+                stated = sum(each["probability"] >= high for each in known if each not in absent)
+                return len(claims), stated, len(absent), contradicted
         return None
 
     @property

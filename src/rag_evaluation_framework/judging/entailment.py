@@ -196,26 +196,40 @@ class EntailmentSupport:
     A claim is supported from ``threshold`` on. With ``lexical``, the log-odds of lexical support are added to
     the model's, each counted from its own threshold, and 0.5 decides. ``contradicted`` comes only from a
     model with a class for it.
+
+    ``band`` is what calibration on labels found: the model decides answers whose claims of the reference are
+    all outside of it, not stated at its lower end or less and stated at its upper end or more.
     """
 
     version = 1
     is_slow = True
     engines = ("ray",)  # on one machine threads share the model, which uses all cores, or the GPU, by itself
 
-    def __init__(self, model: PairModel, *, lexical: bool = False, threshold: float = 0.5) -> None:
+    def __init__(
+        self,
+        model: PairModel,
+        *,
+        lexical: bool = False,
+        threshold: float = 0.5,
+        band: tuple[float, float] | None = None,
+    ) -> None:
         if not 0 < threshold < 1:
             raise UsageError(f"entailment: threshold: expected a number above 0 and below 1, got {threshold}")
-        self.model, self.lexical, self.threshold = model, lexical, threshold
+        if band is not None and not 0 <= band[0] <= band[1] <= 1:
+            raise UsageError(f"entailment: expected 0 <= low <= high <= 1, got {band[0]:g} and {band[1]:g}")
+        self.model, self.lexical, self.threshold, self.band = model, lexical, threshold, band
         beside = " + lexical support" if lexical else ""
         from_ = "" if threshold == 0.5 else f", from {threshold:g}"
-        self.name = f"entailment:{model.name}{beside}{from_}"
+        decides = "" if band is None else f", calibrated to {band[0]:g} and {band[1]:g}"
+        self.name = f"entailment:{model.name}{beside}{from_}{decides}"
         self._words = LexicalSupport()
         self._together = _Together(model)
         self._prose = lru_cache(maxsize=_KEPT_BODIES)(lambda texts: _Prose(texts, model))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What is loaded stays here: another process loads its own.
-        return partial(EntailmentSupport, lexical=self.lexical, threshold=self.threshold), (self.model,)
+        given: Any = {"lexical": self.lexical, "threshold": self.threshold, "band": self.band}
+        return partial(EntailmentSupport, **given), (self.model,)
 
     @property
     def device(self) -> str | None:

@@ -335,6 +335,10 @@ def _decide_by_judge_or_words(evidence: AnswerEvidence, *, has_checks: bool) -> 
     """Lines 7 to 14."""
     if not evidence.is_no_answer and (claims := evidence.judged_claims) is not None:  # line 7
         return _decide_by_claims(*claims)
+    if not evidence.is_no_answer and (modeled := evidence.modeled_claims) is not None:  # line 8
+        total, stated, absent, denied = modeled
+        if denied or stated + absent == total:
+            return _decide_by_claims(total, stated, denied, by="local_model")
     if evidence.is_no_answer and (found := _decide_refusal(evidence, has_checks)) is not None:  # line 9
         return found
     if language := evidence.unmeasured_language:
@@ -366,12 +370,12 @@ def _decide_refusal(evidence: AnswerEvidence, has_checks: bool) -> AnswerVerdict
     return None
 
 
-def _decide_by_claims(total: int, stated: int, contradicted: int) -> AnswerVerdict:
-    """Line 7: a judge's verdicts on the claims of the reference; additions do not count here."""
+def _decide_by_claims(total: int, stated: int, contradicted: int, *, by: Decider = "judge") -> AnswerVerdict:
+    """Lines 7 and 8: verdicts on the claims of the reference; additions do not count here."""
     if contradicted:
-        return AnswerVerdict("wrong", "judge", CONTRADICTS)
+        return AnswerVerdict("wrong", by, CONTRADICTS)
     state: State = "correct" if stated == total else "partly_correct" if stated else "wrong"
-    return AnswerVerdict(state, "judge", f"states {stated} of {total} claims of the reference")
+    return AnswerVerdict(state, by, f"states {stated} of {total} claims of the reference")
 
 
 def _of_finding(found: WordFinding) -> AnswerVerdict:
