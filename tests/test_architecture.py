@@ -105,6 +105,7 @@ SLOW = {
     f"{NAME}.files.yaml_documents",
     f"{NAME}.judging.answer_evidence",
     f"{NAME}.judging.cited_texts",
+    f"{NAME}.records.checks",
     f"{NAME}.records.citations",
     f"{NAME}.text.sentences",
     f"{NAME}.text.shingles",

@@ -185,7 +185,7 @@ def test_an_assistants_turn_needs_words_or_a_ground_truth() -> None:
     session = copy.deepcopy(GOLDEN_MULTITURN)
     session[0]["conversation"][1] = {"role": "assistant"}  # type: ignore[index]
     assert list(map(str, schema_issues("golden-multiturn", session))) == [
-        "[0].conversation[1]: expected ground_truth or content, got neither"
+        "[0].conversation[1]: expected ground_truth or content or checks, got neither"
     ]
 
 

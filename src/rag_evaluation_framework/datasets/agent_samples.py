@@ -3,7 +3,7 @@
 A line may have an ``id``; where it has none, the sample's content gives it one. ``relevant_documents`` is a
 list of ids, which gives each the grade 1, or an object of grades by id; ``relevant_chunk_ids`` is a list.
 ``expected`` is ``Refusal`` where the question should be declined; ``references`` are answers that are as
-right as ``expected``.
+right as ``expected``. ``checks`` may stand beside ``expected`` or in its place.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NUGGETS = "nuggets"
 def _decode(record: Mapping[str, Any]) -> Sample:
     context, documents = record.get("context"), record.get(_DOCUMENTS, ())
     grades = _grades(documents)
-    expected = read_expected(record["expected"], record.get("metadata"))
+    expected = read_expected(record.get("expected"), record.get("metadata"))
     return Sample(
         id=written_id(record),
         turns=(Turn(role="user", content=record["input"]),),
@@ -41,6 +41,7 @@ def _decode(record: Mapping[str, Any]) -> Sample:
         relevant_documents=grades,
         relevant_chunk_ids=tuple(record.get("relevant_chunk_ids", ())),
         expectation=expected.refusal,
+        checks=record.get("checks", ()),
         tags=tuple(record.get("tags", ())),
         metadata=expected.metadata,
         # Of grades that are all 1 it is kept that they were written out.
@@ -66,6 +67,8 @@ def _encode(sample: Sample) -> Record:
     record["input"] = sample.question
     if (reference := written_reference(sample)) is not None:
         record["expected"] = reference
+    if sample.checks:
+        record["checks"] = sample.checks
     if sample.references:
         record["references"] = list(sample.references)
     if sample.recorded and (sample.recorded.contexts or sample.recorded.retrieved_nothing):
@@ -89,7 +92,7 @@ def _encode(sample: Sample) -> Record:
 
 _HOLDS = (
     "id question reference references recorded.contexts reference_contexts relevant_documents grades "
-    "relevant_chunk_ids expectation.refusal tags metadata"
+    "relevant_chunk_ids expectation.refusal checks tags metadata"
 )
 
 

@@ -34,6 +34,7 @@ def says_nothing(text: str) -> bool:
 # ``empty-question``                error     a question, or a turn of the user, without words
 # ``empty-expectation``             error     a name, an end of a relation, a relation or a step without words
 # ``not-a-refusal``                 error     a question to decline whose ground truth says something else
+# ``misplaced``                     error     checks of a conversation that stand in none of its turns
 # ``nothing-asked``                 error     a conversation without a turn of the user
 # ``empty-reference``               warning   a ground truth that is there and says nothing
 # ``nothing-expected``              warning   a conversation that does not say what should be answered
@@ -51,6 +52,8 @@ def _question(record: Mapping[str, Any]) -> Iterator[Issue]:
 
 
 def _reference(record: Mapping[str, Any]) -> Iterator[Issue]:
+    if record.get("checks"):
+        return
     expected = f"an answer, or {REFUSAL}"
     yield from _empty(record.get("ground_truth"), "ground_truth", expected, "warning", code="empty-reference")
 
@@ -89,6 +92,8 @@ def _turns(record: Mapping[str, Any]) -> Iterator[Issue]:
             yield from _empty(turn.get("content"), f"{path}.content", words, code="empty-question")
         for issue in _reference(turn) if isinstance(turn, Mapping) else ():
             yield issue.located(within=path)
+    if record.get("checks"):
+        yield Issue("misplaced", "checks in turns of the assistant", "some beside the turns", "checks")
     roles = [_field(turn, "role") for turn in turns]
     if "user" not in roles:
         yield Issue("nothing-asked", "a turn of the user", "none", "conversation")

@@ -246,6 +246,7 @@ def _named_dialect(target: Path, reader: Dialect) -> Dialect:
 # ``relevant_chunk_ids``         there are relevant chunks
 # ``expectation.refusal`` …      also ``.entities .relation .milestones``; ``expectation`` is all
 # ``expectation.reason`` …       also ``.pattern``: why and how the system refuses; in ``expectation`` too
+# ``checks``                     the sample, or a turn of it, has checks
 # ``category`` ``difficulty`` ``query_type`` ``tags`` ``metadata``
 # ``trace``                      how the system came to its answer was recorded; no file holds it
 # ``extra.<field>``              its file said what has no place in a sample; only its dialect holds it
@@ -294,6 +295,8 @@ def sample_fields(sample: Sample) -> Iterator[str]:
     if sample.relevant_chunk_ids:
         yield "relevant_chunk_ids"
     yield from _expected_field(sample)
+    if sample.checks or any(turn.checks for turn in sample.turns):
+        yield "checks"
     yield from (name for name in _LABELS if _says(getattr(sample, name)))
     if sample.trace is not None:
         yield "trace"

@@ -238,7 +238,9 @@ _golden = partial(Signature, family="golden")
 _split = partial(Signature, family="splits")
 
 SIGNATURES: Mapping[str, Signature] = {
-    "agent-samples": Signature("agent_samples:AGENT_SAMPLES", ("input expected",), (".jsonl",)),
+    "agent-samples": Signature(
+        "agent_samples:AGENT_SAMPLES", ("input expected", "input checks"), (".jsonl",)
+    ),
     "beir": Signature(
         "beir:BEIR", ("queries.jsonl", "queries.jsonl.gz", "queries.jsonl.zst"), layouts=("folder",)
     ),

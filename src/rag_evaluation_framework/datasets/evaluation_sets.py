@@ -45,7 +45,7 @@ _DOCUMENT_FIELDS = frozenset({"document_id", "content", "metadata", "title"})
 _HOLDS = (
     "id question reference relevant_documents relevant_spans relevant_spans.text "
     "relevant_spans.page relevant_spans.confidence relevant_spans.extra difficulty query_type "
-    "expectation.refusal metadata dataset.dataset_id dataset.name dataset.version "
+    "expectation.refusal checks metadata dataset.dataset_id dataset.name dataset.version "
     "dataset.description dataset.created_at dataset.metadata dataset.documents "
     "dataset.documents.title dataset.documents.metadata dataset.documents.extra"
 )
@@ -85,6 +85,7 @@ def _decode_query(query: Mapping[str, Any]) -> Sample:
         difficulty=query.get("difficulty"),
         query_type=query.get("query_type"),
         expectation=expected.refusal,
+        checks=query.get("checks", ()),
         metadata=expected.metadata,
         # Of a refusal it is kept that it was told by the word.
         extra={} if expected.reference == said else {_REFERENCE: said},
@@ -99,6 +100,7 @@ def _encode_query(sample: Sample) -> dict[str, Any]:
         "difficulty": sample.difficulty,
         "relevant_documents": list(sample.relevant_documents),
         _REFERENCE: sample.reference,
+        "checks": sample.checks or None,
         "citations": [encode_citation(span) for span in sample.relevant_spans] or None,
         "metadata": marked_metadata(sample, is_told=is_refusal(sample.extra.get(_REFERENCE))) or None,
     }

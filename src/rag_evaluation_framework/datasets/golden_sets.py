@@ -96,6 +96,7 @@ def _decode_question(record: Mapping[str, Any], *, expected: type[Expectation]) 
         turns=(Turn(role="user", content=record["question"]),),
         reference=None if refuses else truth,
         expectation=_refusal(record) if refuses else _expectation(record, expected),
+        checks=record.get("checks", ()),
         **_described(record),
     )
 
@@ -108,6 +109,8 @@ def _encode_question(sample: Sample, *, expected: type[Expectation]) -> Record:
     record: Record = {"id": sample.id, "question": turn.content}
     if (truth := refusal_or_answer(sample, "ground_truth")) is not None:
         record["ground_truth"] = truth
+    if sample.checks:
+        record["checks"] = sample.checks
     if isinstance(sample.expectation, (expected, Refusal)):
         record |= _encoded_expectation(sample.expectation)
     return _with_description(record, sample)
@@ -215,7 +218,7 @@ def _encoded_expectation(expectation: Expectation) -> Record:
             return {name: value for name, value in stated.items() if value is not None}
 
 
-_COMMON = frozenset({"id", "reference_contexts", "relevant_documents", "category", "difficulty"})
+_COMMON = frozenset({"id", "reference_contexts", "relevant_documents", "category", "difficulty", "checks"})
 _QUESTION = _COMMON | {"question"}
 _REFUSAL = frozenset({"expectation.refusal", "expectation.reason", "expectation.pattern"})
 

@@ -381,7 +381,8 @@ def _fields(kind: str) -> tuple[frozenset[str], frozenset[str]]:
     document = schema(kind)
     definitions = document.get("$defs", {})
     record = definitions.get("Record", definitions.get("Annotation", document))
-    return frozenset(record["properties"]), frozenset(record["required"])
+    required = [*record["required"], *record.get("else", {}).get("required", ())]
+    return frozenset(record["properties"]), frozenset(required)
 
 
 # What a file is: a dialect of samples, annotations, results, benchmark data, a configuration, a manifest.

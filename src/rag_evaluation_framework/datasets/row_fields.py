@@ -20,6 +20,7 @@ from rag_evaluation_framework.datasets.row_parts import (
     as_number,
     cited_name,
     decoded,
+    decoded_checks,
     flat,
     is_citation,
     normal,
@@ -264,6 +265,8 @@ def _readable(part: str, place: str, values: list[Any]) -> str | None:
         fits = all(truth_value(value) is not None for value in values)
     elif part in _NUMBERS:
         fits = _mostly(as_number(value) is not None for value in values)
+    elif part == "checks":
+        fits = any(isinstance(decoded_checks(value), dict | list) for value in values)
     elif part == "usage":
         fits = any(isinstance(value, dict) and usage_fields(value) for value in map(decoded, values))
     elif part == "citations":

@@ -19,8 +19,8 @@ from rag_evaluation_framework.records.samples import Usage
 
 PARTS = (
     *("question", "reference", "answer", "contexts", "id", "relevant_documents", "relevant_chunk_ids"),
-    *("reference_contexts", "sources", "scores", "tags", "category", "refusal", "citations", "usage"),
-    *("input_tokens", "output_tokens", "total_tokens", "cost", "latency_ms", "latency_s"),
+    *("reference_contexts", "sources", "scores", "tags", "category", "refusal", "checks", "citations"),
+    *("usage", "input_tokens", "output_tokens", "total_tokens", "cost", "latency_ms", "latency_s"),
 )
 """What a row may hold, in the order in which it is looked for."""
 
@@ -117,6 +117,16 @@ def decoded(value: Any) -> Any:
     if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
         with suppress(InputError):
             return decode(value)
+    return value
+
+
+def decoded_checks(value: Any) -> Any:
+    """Return the checks that stand as text in the cell of a table: ``contains: 27 days``, or JSON."""
+    if isinstance(value, str):
+        from rag_evaluation_framework.files.yaml_documents import decode as decode_yaml  # slow to import
+
+        with suppress(InputError):
+            return decode_yaml(value)
     return value
 
 

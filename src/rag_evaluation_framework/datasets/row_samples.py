@@ -20,6 +20,7 @@ from rag_evaluation_framework.datasets.row_parts import (
     as_number,
     cited,
     decoded,
+    decoded_checks,
     usage_fields,
     usage_of,
 )
@@ -156,6 +157,7 @@ class _RowReader:
             relevant_documents=found.get("relevant_documents") or {},
             relevant_chunk_ids=tuple(found.get("relevant_chunk_ids") or ()),
             expectation=refusal,
+            checks=found.get("checks") or (),
             category=found.get("category"),
             tags=tuple(found.get("tags") or ()),
             metadata=self._labels(row),
@@ -280,6 +282,18 @@ class _RowReader:
             raise invalid(place.text, "yes or no, true or false", value, code="wrong-type")
         return bool(said)
 
+    def _checks(self, place: Place, value: Any) -> Any:
+        checks = decoded_checks(value)
+        if checks is None or checks == "":
+            return ()
+        from rag_evaluation_framework.records.checks import read_checks  # few rows have any
+
+        try:
+            read_checks(checks)
+        except InputError as error:
+            raise error.located(within=place.text) from None
+        return checks
+
     def _citations(self, place: Place, value: Any) -> list[Any]:
         if isinstance(value, str) and not value.lstrip().startswith(("[", "{")):
             return self._several(value)
@@ -325,6 +339,7 @@ _READERS: Mapping[str, Callable[[_RowReader, Place, Any], Any]] = {
     "tags": _RowReader._names,
     "category": lambda _, place, value: _text(place.text, value) or None,
     "refusal": _RowReader._refusal,
+    "checks": _RowReader._checks,
     "citations": _RowReader._citations,
     "usage": _RowReader._usage,
     **dict.fromkeys(TOKENS, lambda _, place, value: amount(place.text, value, is_count=True)),

@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluation_framework.datasets.consistency import RULES
+from rag_evaluation_framework.datasets.consistency import GOLDEN_RULES, RULES
 from rag_evaluation_framework.errors import InputError, Issue, UnknownNameError, counted, quoted, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.json_scanner import ValuePath, check_value, written_path
@@ -275,7 +275,24 @@ def value_issues(kind: str, value: Any, *, lenient: bool = False) -> list[Issue]
 def decoded_issues(kind: str, value: Any, *, lenient: bool = False) -> list[Issue]:
     """Return the same of a value that was decoded from a file: that JSON can hold it need not be checked."""
     broken = [issue for rule in RULES.get(kind, ()) for issue in rule(value)]
-    return [*schema_issues(kind, value, lenient=lenient), *broken]
+    checks = _check_issues(value) if kind in _CHECKED else ()
+    return [*schema_issues(kind, value, lenient=lenient), *broken, *checks]
+
+
+_CHECKED = frozenset({"agent-sample", "evaluation-dataset", *GOLDEN_RULES})
+
+
+def _check_issues(value: Any, within: str = "") -> Iterator[Issue]:
+    """Yield what is wrong with the checks of records, of queries and of the turns of conversations."""
+    for number, each in enumerate(value if isinstance(value, list) else ()):
+        yield from _check_issues(each, f"{within}[{number}]")
+    for name in ("checks", "queries", "conversation") if isinstance(value, dict) else ():
+        if name == "checks" and name in value:
+            from rag_evaluation_framework.records.checks import check_issues  # few records have any
+
+            yield from (issue.located(within=within) for issue in check_issues(value[name]))
+        elif name in value:
+            yield from _check_issues(value[name], f"{within}.{name}" if within else name)
 
 
 class DataFormatValidator:
@@ -323,7 +340,8 @@ class DataFormatValidator:
             kind = "annotations"  # which may also be a list
         else:
             kind = "results"
-        broken = (issue for rule in RULES.get(kind, ()) for issue in rule(data))
+        broken = [issue for rule in RULES.get(kind, ()) for issue in rule(data)]
+        broken += _check_issues(data) if kind in _CHECKED else ()
         return [str(issue) for issue in broken if issue.severity == "error"]
 
     def _load_schemas(self) -> dict[str, dict[str, Any]]:

@@ -113,7 +113,7 @@ class Expectations:
             recorded = replace(recorded, retrieved=hits)
         known = (
             *("reference", "references", "reference_contexts", "relevant_documents", "relevant_spans"),
-            *("relevant_chunk_ids", "expectation", "category", "difficulty", "query_type"),
+            *("relevant_chunk_ids", "expectation", "checks", "category", "difficulty", "query_type"),
         )
         return replace(
             sample,

@@ -498,7 +498,7 @@ def _of_one(entry: DatasetEntry, file: Path, job: Job) -> Manifest:
     if metrics is None:
         metrics = job.default_metrics or _borne_by(entry, job.target)
     # A run that is resumed knows its metrics itself.
-    if not metrics and job.metrics is None and job.resume is None:
+    if not metrics and job.metrics is None and job.resume is None and not _has_checks(entry):
         raise nothing_to_score(entry.reading, entry.name, is_asked=job.target is not None)
     if entry.reading is not None and entry.reading.unit_asked and "latency" in metrics:
         raise UsageError(f"{entry.reading.name}: {entry.reading.unit_asked}")
@@ -514,6 +514,11 @@ def _borne_by(entry: DatasetEntry, target: object) -> tuple[str, ...]:
         return borne
     is_asked = target is not None and (isinstance(target, str | Path) or not only_finds(target))
     return borne if is_asked else tuple(each for each in borne if each not in _OF_ANSWERS)
+
+
+def _has_checks(entry: DatasetEntry) -> bool:
+    """Return True if one of the first samples has checks, which decide without a metric."""
+    return any(sample.checks for sample in islice(source_of(entry).stream(), _SHOWN_AT_ONCE))
 
 
 def _borne(sample: Sample) -> Iterable[str]:

@@ -106,8 +106,8 @@ class MissingFields:
 def lacks(sample: Sample, need: str, *, located: Container[str] = ()) -> bool:
     """Tell whether a sample lacks what a metric needs of it; what the system itself gives is not its part."""
     if need == "reference":
-        # One that expects a refusal is skipped for its own reason; in a conversation the turns say it.
-        is_told = bool((sample.reference or "").strip()) or is_conversation(sample)
+        # One that expects a refusal or has checks needs none; in a conversation the turns say it.
+        is_told = bool((sample.reference or "").strip() or sample.checks) or is_conversation(sample)
         return not is_told and sample.expectation is None
     if need == "contexts":
         recorded = sample.recorded

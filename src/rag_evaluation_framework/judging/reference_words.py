@@ -31,7 +31,7 @@ from rag_evaluation_framework.text.normalisation import (
     typed,
 )
 from rag_evaluation_framework.text.numbers import even_text
-from rag_evaluation_framework.text.scripts import HAN, HAN_CHARACTER, UNSPACED
+from rag_evaluation_framework.text.scripts import CHARACTERS_OF_A_WORD, HAN, HAN_CHARACTER, UNSPACED
 from rag_evaluation_framework.text.tokens import content_keys
 from rag_evaluation_framework.text.vocabulary import NUMERALS, PARTICLES, STOP_WORDS, stem
 
@@ -315,7 +315,6 @@ def _find_reserve(claim: str, reference: str) -> str | None:
 # of a longer one, most that is copied may be.
 
 _MOST_WORDS, _TIMES_THE_REFERENCE, _COPIED, _LONG_PASSAGE, _STRETCH = 60, 5, 0.8, 100, 5
-_CHARACTERS_OF_A_WORD = 1.6  # as people divided a treebank (UD Chinese GSD): no segmenter is needed to count
 
 
 def exceeds_limits(
@@ -342,7 +341,7 @@ def _count_words(text: str) -> int:
     """Return the number of words; of Chinese, as many as its characters usually are."""
     words = _WORD.findall(text)
     unspaced = 0 if text.isascii() else sum(HAN_CHARACTER.match(word) is not None for word in words)
-    return len(words) - unspaced + round(unspaced / _CHARACTERS_OF_A_WORD)
+    return len(words) - unspaced + round(unspaced / CHARACTERS_OF_A_WORD)
 
 
 def _count_words_outside(said: str, keys: Sequence[str]) -> int:

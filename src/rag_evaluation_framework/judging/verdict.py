@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import msgspec
 
+from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.records.responses import (
     NOT_TOLD_BY_TURN,
     RECORDED,
@@ -268,13 +269,13 @@ def decide(
     response: Response,
     scores: Iterable[Score] = (),
     label: Label | None = None,
-    checks: Sequence[tuple[str, bool]] = (),
+    checks: Sequence[tuple[str, bool | None]] | None = None,
     *,
     turn: AnsweredTurn | None = None,
 ) -> AnswerVerdict:
     """Return the verdict on one answer, or on one ``turn`` of a conversation given as a sample of its own.
 
-    ``checks`` are the names of the author's checks of this sample and whether each holds. The docs have the
+    ``checks`` are names of checks and whether each holds, in place of the sample's own. The docs have the
     decision table (docs/explanation/verdicts.md); the numbers of its lines stand beside the code.
     """
     from rag_evaluation_framework.judging.answer_evidence import AnswerEvidence
@@ -289,11 +290,18 @@ def decide(
         return AnswerVerdict(label, "person", "labeled")
     evidence = AnswerEvidence(sample, response, scores, turn)
     flags: tuple[Flag, ...] = ("unsupported_text",) if evidence.is_flagged_by_words else ()
-    if failed := [name for name, holds in checks if not holds]:  # line 3
+    if checks is None and sample.checks:
+        from rag_evaluation_framework.records.checks import judge_checks  # few samples have any
+
+        checks = judge_checks(sample.checks, response.text or "")
+    checks = checks or ()
+    if failed := [name for name, holds in checks if holds is False]:  # line 3
         return AnswerVerdict("wrong", "check", f"fails {', '.join(failed)}", flags=flags)
+    if unfinished := [name for name, holds in checks if holds is None]:
+        return AnswerVerdict("not_judged", "check", f"ran out of time: {', '.join(unfinished)}", flags=flags)
     found = _decide_by_own_metrics(evidence.own_decisions) or _decide_expected_refusal(evidence)
     if found is None and checks and not evidence.has_truth:
-        found = AnswerVerdict("correct", "check", f"passes all {len(checks)} checks")
+        found = AnswerVerdict("correct", "check", f"passes {counted(len(checks), 'check')}")
     if found is None and evidence.is_judge_silent(evidence.JUDGED_METRICS):  # line 6
         found = AnswerVerdict("not_judged", "judge", LEFT_OUT if evidence.is_left_out else NO_VERDICT)
     if found is None:
@@ -566,7 +574,7 @@ def _question_of(row: Any) -> int:
     sample = row.sample
     if sample is None or not sample.question.strip():
         return hash(original_sample_id(row.id))
-    expected = [(each.reference, each.expectation) for each in (sample, *sample.turns)]
+    expected = [(each.reference, each.expectation, each.checks) for each in (sample, *sample.turns)]
     hashed = sample.extra.get(REFERENCE_HASH)
     return hash((row.split, question_key(sample), repr((expected, sample.references, hashed))))
 

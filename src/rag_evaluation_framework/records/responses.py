@@ -140,7 +140,12 @@ class AnsweredTurn:
         turns = (Turn(role="user", content=self.question),)
         expected = self.expected
         return replace(
-            sample, turns=turns, reference=expected.reference, references=(), expectation=expected.expectation
+            sample,
+            turns=turns,
+            reference=expected.reference,
+            references=(),
+            expectation=expected.expectation,
+            checks=expected.checks,
         )
 
     def as_response(self, response: Response) -> Response:
@@ -221,7 +226,9 @@ def no_answer_in_turn(response: Response) -> str | None:
 
 
 def _is_expected(turn: Turn) -> bool:
-    return turn.role == "assistant" and bool(turn.expectation or (turn.reference or "").strip())
+    return turn.role == "assistant" and bool(
+        turn.expectation or turn.checks or (turn.reference or "").strip()
+    )
 
 
 # What comes with answers in a shape that cannot be read: counted in the metadata of each response.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import fsum, inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
 
-from rag_evaluation_framework.errors import Location, counted, invalid
+from rag_evaluation_framework.errors import InputError, Location, counted, invalid
 from rag_evaluation_framework.records.documents import (
     ChunkId,
     Document,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.records.steps import Trace
 
 Role = Literal["user", "assistant", "system"]
+Checks: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Any]
 
 EXPECTED_TOOLS = "expected_tools"
 """Where the metadata of a sample have the tools that should be called: names, or names with arguments."""
@@ -67,10 +69,18 @@ class Turn:
     expectation: Refusal | None = None
     """Set where the assistant should decline instead of saying something."""
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """What has no field here, and the ``checks`` of an assistant's turn."""
 
     __repr__ = short_repr
 
+    @property
+    def checks(self) -> Checks:
+        """What the answer of this turn must hold, as :attr:`Sample.checks`."""
+        found: Checks = self.extra.get("checks") or ()
+        return found if self.role == "assistant" else ()
+
     def __post_init__(self) -> None:
+        _check_checks(self.checks)
         if self.role not in ("user", "assistant", "system"):
             raise invalid("role", "'user', 'assistant' or 'system'", self.role)
         if self.role == "user" and self.content is None:
@@ -187,6 +197,16 @@ class Origin:
 _SHOWN_TURNS = _SHOWN_CONTEXTS = 5
 
 
+def _check_checks(checks: Checks) -> None:
+    if checks:
+        from rag_evaluation_framework.records.checks import read_checks  # few samples have any
+
+        try:
+            read_checks(checks)
+        except InputError as error:
+            raise error.located(within="checks") from None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Sample:
     """One thing to evaluate: what is asked, what is expected, and what is known about it.
@@ -216,10 +236,15 @@ class Sample:
     origin: Origin | None = None
     trace: Trace | None = None
     """How a system came to its answer, where that was recorded."""
+    checks: Checks = field(default=(), hash=False)
+    """What an answer must hold, as files have it and :mod:`.checks` reads it; the last of a conversation."""
 
     def __post_init__(self) -> None:
+        _check_checks(self.checks)
         if not isinstance(self.id, str) or not self.id:
             raise invalid("id", "a sample id", self.id)
+        if self.checks and any(turn.reference or turn.expectation or turn.checks for turn in self.turns):
+            raise invalid("checks", "checks in the turns, which say what is expected", self.checks)
         if not any(turn.role == "user" for turn in self.turns):
             raise invalid("turns", "at least one turn of the user", [turn.role for turn in self.turns])
         if self.references and self.reference is None:
@@ -308,7 +333,13 @@ def reference_hash(sample: Sample) -> str:
     if (known := sample.extra.get(REFERENCE_HASH)) is not None:
         return str(known)
     turns = (turn.reference for turn in sample.turns if turn.role == "assistant")
-    return hash_of_references((sample.reference, *sample.references, *turns))
+    return hash_of_references((sample.reference, *sample.references, *turns, *written_checks(sample)))
+
+
+def written_checks(sample: Sample) -> list[str]:
+    """Return the checks of a sample and of each turn as text; nothing of a sample without any."""
+    checks = (sample.checks, *(turn.checks for turn in sample.turns))
+    return [json.dumps(each, sort_keys=True) for each in checks if each]
 
 
 def hash_of_references(texts: Iterable[str | None]) -> str:

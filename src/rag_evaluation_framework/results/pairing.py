@@ -22,6 +22,7 @@ from rag_evaluation_framework.records.samples import (
     key_of_texts,
     question_key,
     reference_hash,
+    written_checks,
 )
 from rag_evaluation_framework.startup import asdict, dataclass, field, replace
 
@@ -73,6 +74,7 @@ def _truth_of(sample: Sample) -> str:
         dict(sample.relevant_documents),
         [[span.file, span.start, span.end, span.page] for span in sample.relevant_spans],
         sample.relevant_chunk_ids,
+        *written_checks(sample),
     ]
     return hashlib.sha256(strict_json.encode_unchecked(content, order="deterministic")).hexdigest()[:32]
 

@@ -140,6 +140,7 @@ def query_result(row: Row) -> dict[str, Any]:
 
 
 def _asked(sample: Sample) -> dict[str, Any]:
+    has_more = sample.references or sample.checks or len(sample.turns) > 1
     return {
         "query_text": sample.question,
         "query_type": sample.query_type,
@@ -149,7 +150,7 @@ def _asked(sample: Sample) -> dict[str, Any]:
         "refusal_reason": getattr(sample.expectation, "reason", None),
         "expects_refusal": isinstance(sample.expectation, Refusal) or None,
         "ground_truth_answer": sample.reference,
-        REFERENCE_HASH: reference_hash(sample) if sample.references or len(sample.turns) > 1 else None,
+        REFERENCE_HASH: reference_hash(sample) if has_more else None,
         "ground_truth_spans": [_span(each) for each in sample.relevant_spans],
     }
 
