@@ -43,6 +43,14 @@ def record(required: dict[str, Any], optional: dict[str, Any]) -> st.SearchStrat
     return with_unknown_fields(st.fixed_dictionaries(required, optional=optional))
 
 
+_check = st.one_of(
+    st.builds(lambda text, flag: {"contains": text, "negate": flag}, words, st.booleans()),
+    st.builds(
+        lambda value: {"json_path": "$.a", "equals": value}, scalars.filter(lambda each: each is not None)
+    ),
+    st.builds(lambda count, text: {"max_words": count, "regex": f"^{text}"}, st.integers(1, 99), words),
+)
+written_checks = st.one_of(_check, st.lists(_check, max_size=3))
 agent_records = record(
     {"input": texts, "expected": texts},
     {
@@ -53,6 +61,7 @@ agent_records = record(
             text_lists, st.dictionaries(texts, st.one_of(st.integers(-2, 3), st.just(1.0)), max_size=3)
         ),
         "relevant_chunk_ids": text_lists,
+        "checks": written_checks,
         "tags": text_lists,
         "metadata": objects,
     },
@@ -111,6 +120,7 @@ _queries = record(
         "query_type": st.sampled_from(["factual", "analytical", "comparative", "temporal"]),
         "difficulty": st.sampled_from(["easy", "medium", "hard"]),
         "ground_truth_answer": texts,
+        "checks": written_checks,
         "citations": st.lists(_citations, max_size=2),
         "metadata": objects,
         "documents": values,
@@ -207,6 +217,7 @@ def samples_for(draw: st.DrawFn, holds: frozenset[str], *, index: int = 0) -> Sa
         relevant_spans=spans,
         relevant_chunk_ids=held("relevant_chunk_ids", text_lists.map(tuple), ()),
         expectation=Refusal() if is_refusal else None,
+        checks=held("checks", written_checks, ()) or (),
         difficulty=held("difficulty", st.sampled_from(["easy", "hard"]), None),
         query_type=held("query_type", st.sampled_from(["factual", "temporal"]), None),
         tags=held("tags", text_lists.map(tuple), ()),

@@ -165,8 +165,8 @@ def test_every_bad_line_of_a_line_file_is_reported(tmp_path: Path) -> None:
     with path.open("ab") as stream:
         stream.write(b'\r\n{"input": NaN}\n{"input": "a", "input": "b"}\n')
     assert placed(path) == [
-        (2, "expected", "missing-field"),
         (2, "input", "wrong-type"),
+        (2, "expected", "missing-field"),
         (3, "tags", "wrong-type"),
         (6, "input", "json-syntax"),
         (7, "", "duplicate-key"),

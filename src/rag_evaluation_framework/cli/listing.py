@@ -19,6 +19,7 @@ Examples:
   rag-eval list metrics faithfulness ndcg@10
   rag-eval list metrics --json
   rag-eval list methods faithfulness
+  rag-eval list checks
   rag-eval list chunkers
   rag-eval list formats"""
 
@@ -80,6 +81,19 @@ def methods(names: tuple[str, ...], as_json: bool) -> None:
                 raise UnknownNameError("metric with an offline method", name, sorted(known))
         cards = tuple(each for each in cards if {each.name, *each.metrics} & set(names))
     tell(to_builtins(cards), show_method_cards, cards, whole=bool(names), as_json=as_json)
+
+
+@list_command.command("checks", epilog=LIST_EXAMPLES)
+@options.AS_JSON
+def checks(as_json: bool) -> None:
+    """Show every check of an answer with an example.
+
+    They stand under `checks` in a row of a dataset: a list of objects, or one object.
+    """
+    from rag_evaluation_framework.reports.lists import check_rows, show_checks
+
+    rows = check_rows()
+    tell(rows, show_checks, rows, as_json=as_json)
 
 
 # Components by kind, ours and those of installed packages; where each registry stands.

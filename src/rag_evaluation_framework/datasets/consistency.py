@@ -34,7 +34,7 @@ def says_nothing(text: str) -> bool:
 # ``empty-question``                error     a question, or a turn of the user, without words
 # ``empty-expectation``             error     a name, an end of a relation, a relation or a step without words
 # ``not-a-refusal``                 error     a question to decline whose ground truth says something else
-# ``misplaced``                     error     checks of a conversation that stand in none of its turns
+# ``misplaced``                     error     checks of a conversation in no turn of the assistant
 # ``nothing-asked``                 error     a conversation without a turn of the user
 # ``empty-reference``               warning   a ground truth that is there and says nothing
 # ``nothing-expected``              warning   a conversation that does not say what should be answered
@@ -44,6 +44,7 @@ def says_nothing(text: str) -> bool:
 
 GoldenRule: TypeAlias = Callable[[Mapping[str, Any]], Iterator[Issue]]
 
+_OF_ASSISTANT = "checks in the turns of the assistant"
 _ENDS = {"subject": "who or what it is about", "relation": "a relation", "object": "who or what it is to"}
 
 
@@ -92,8 +93,10 @@ def _turns(record: Mapping[str, Any]) -> Iterator[Issue]:
             yield from _empty(turn.get("content"), f"{path}.content", words, code="empty-question")
         for issue in _reference(turn) if isinstance(turn, Mapping) else ():
             yield issue.located(within=path)
+        if _field(turn, "checks") and _field(turn, "role") != "assistant":
+            yield Issue("misplaced", _OF_ASSISTANT, "some in another turn", f"{path}.checks")
     if record.get("checks"):
-        yield Issue("misplaced", "checks in turns of the assistant", "some beside the turns", "checks")
+        yield Issue("misplaced", _OF_ASSISTANT, "some beside the turns", "checks")
     roles = [_field(turn, "role") for turn in turns]
     if "user" not in roles:
         yield Issue("nothing-asked", "a turn of the user", "none", "conversation")

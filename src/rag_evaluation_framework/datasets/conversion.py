@@ -246,7 +246,7 @@ def _named_dialect(target: Path, reader: Dialect) -> Dialect:
 # ``relevant_chunk_ids``         there are relevant chunks
 # ``expectation.refusal`` …      also ``.entities .relation .milestones``; ``expectation`` is all
 # ``expectation.reason`` …       also ``.pattern``: why and how the system refuses; in ``expectation`` too
-# ``checks``                     the sample, or a turn of it, has checks
+# ``checks`` ``turns.checks``    the sample has checks, or a turn of it has
 # ``category`` ``difficulty`` ``query_type`` ``tags`` ``metadata``
 # ``trace``                      how the system came to its answer was recorded; no file holds it
 # ``extra.<field>``              its file said what has no place in a sample; only its dialect holds it
@@ -295,7 +295,7 @@ def sample_fields(sample: Sample) -> Iterator[str]:
     if sample.relevant_chunk_ids:
         yield "relevant_chunk_ids"
     yield from _expected_field(sample)
-    if sample.checks or any(turn.checks for turn in sample.turns):
+    if sample.checks:
         yield "checks"
     yield from (name for name in _LABELS if _says(getattr(sample, name)))
     if sample.trace is not None:
@@ -317,6 +317,8 @@ def _asked(turns: tuple[Turn, ...]) -> Iterator[str]:
     first = turns[0]
     if len(turns) > 1 or first != Turn(role="user", content=first.content):
         yield "turns"
+        if any(turn.checks for turn in turns):
+            yield "turns.checks"
     elif first.content:
         yield "question"
 

@@ -94,7 +94,7 @@ def _decode_question(record: Mapping[str, Any], *, expected: type[Expectation]) 
     return Sample(
         id=record["id"],
         turns=(Turn(role="user", content=record["question"]),),
-        reference=None if refuses else truth,
+        reference=None if refuses or (record.get("checks") and not truth) else truth,
         expectation=_refusal(record) if refuses else _expectation(record, expected),
         checks=record.get("checks", ()),
         **_described(record),
@@ -110,7 +110,7 @@ def _encode_question(sample: Sample, *, expected: type[Expectation]) -> Record:
     if (truth := refusal_or_answer(sample, "ground_truth")) is not None:
         record["ground_truth"] = truth
     if sample.checks:
-        record["checks"] = sample.checks
+        record = {"ground_truth": "", **record, "checks": sample.checks}
     if isinstance(sample.expectation, (expected, Refusal)):
         record |= _encoded_expectation(sample.expectation)
     return _with_description(record, sample)
@@ -218,8 +218,8 @@ def _encoded_expectation(expectation: Expectation) -> Record:
             return {name: value for name, value in stated.items() if value is not None}
 
 
-_COMMON = frozenset({"id", "reference_contexts", "relevant_documents", "category", "difficulty", "checks"})
-_QUESTION = _COMMON | {"question"}
+_COMMON = frozenset({"id", "reference_contexts", "relevant_documents", "category", "difficulty"})
+_QUESTION = _COMMON | {"question", "checks"}
 _REFUSAL = frozenset({"expectation.refusal", "expectation.reason", "expectation.pattern"})
 
 
@@ -245,7 +245,7 @@ FACTUAL, RELATIONSHIP, TRACKING, BOUNDARY = [
 MULTITURN = RecordDialect(
     name="golden-multiturn",
     kind="golden-multiturn",
-    holds=_COMMON | {"turns"},
+    holds=_COMMON | {"turns", "turns.checks"},
     decode=_decode_conversation,
     encode=_encode_conversation,
     **_SETTINGS,

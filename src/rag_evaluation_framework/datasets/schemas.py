@@ -69,13 +69,14 @@ _PATTERNS: Mapping[str, str] = {"^[0-9a-f]{64}$": "64 hexadecimal digits in lowe
 
 
 def schema_issues(kind: str, value: Any, *, lenient: bool = False) -> list[Issue]:
-    """Return everything in a value that its kind's schema does not allow; nothing when it is valid.
+    """Return everything in a value that its kind's schema does not allow, nor its checks; nothing when valid.
 
     ``path`` leads to the wrong field (to the place where a missing one belongs); file and line are for the
     caller to add.
     """
     text = schema_text(kind, lenient=lenient and kind in LENIENT_KINDS)
-    return _issues(_compiled(text), value, text=text)
+    checks = _check_issues(value) if kind in _CHECKED else ()
+    return [*_issues(_compiled(text), value, text=text), *checks]
 
 
 def _issues(
@@ -275,8 +276,7 @@ def value_issues(kind: str, value: Any, *, lenient: bool = False) -> list[Issue]
 def decoded_issues(kind: str, value: Any, *, lenient: bool = False) -> list[Issue]:
     """Return the same of a value that was decoded from a file: that JSON can hold it need not be checked."""
     broken = [issue for rule in RULES.get(kind, ()) for issue in rule(value)]
-    checks = _check_issues(value) if kind in _CHECKED else ()
-    return [*schema_issues(kind, value, lenient=lenient), *broken, *checks]
+    return [*schema_issues(kind, value, lenient=lenient), *broken]
 
 
 _CHECKED = frozenset({"agent-sample", "evaluation-dataset", *GOLDEN_RULES})

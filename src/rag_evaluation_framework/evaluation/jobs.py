@@ -518,7 +518,8 @@ def _borne_by(entry: DatasetEntry, target: object) -> tuple[str, ...]:
 
 def _has_checks(entry: DatasetEntry) -> bool:
     """Return True if one of the first samples has checks, which decide without a metric."""
-    return any(sample.checks for sample in islice(source_of(entry).stream(), _SHOWN_AT_ONCE))
+    seen = islice(source_of(entry).stream(), _SHOWN_AT_ONCE)
+    return any(each.checks for sample in seen for each in (sample, *sample.turns))
 
 
 def _borne(sample: Sample) -> Iterable[str]:

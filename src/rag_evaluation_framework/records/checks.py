@@ -42,8 +42,8 @@ CHECKS: Mapping[str, CheckKind] = {
 }
 """Every kind of check by name."""
 OPTIONS: Mapping[str, str] = {
-    "ignore_case": "upper and lower case are the same",
-    "negate": "the check holds where it would fail",
+    "ignore_case": "beside a check: upper and lower case are the same",
+    "negate": "beside a check: it holds where it would fail",
 }
 """What may stand beside checks, and changes those of the same object."""
 _OF_TEXTS = ("contains", "not_contains", "equals", "one_of", "regex")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -276,6 +277,27 @@ def _show_agreement(screen: Screen, card: MethodCard) -> None:
     screen.table(columns, [row for found in rows.values() for row in found], indent=4)
 
 
+def check_rows() -> list[dict[str, Any]]:
+    """Return each check with what it demands and an example, then the options that change it."""
+    from rag_evaluation_framework.records.checks import CHECKS, OPTIONS
+
+    rows: list[dict[str, Any]] = [
+        {"name": name, "demand": kind.demand, "example": dict(kind.example)} for name, kind in CHECKS.items()
+    ]
+    options = ({"name": name, "demand": demand, "example": None} for name, demand in OPTIONS.items())
+    return [*rows, *options]
+
+
+def show_checks(screen: Screen, rows: Sequence[dict[str, Any]]) -> None:
+    """Add each check with its example, and how a row has several."""
+    for row in rows:
+        screen.say(f"{row['name']:<14}{row['demand']}", hang=14)
+        if row["example"] is not None:
+            screen.say(json.dumps(row["example"]), indent=14, hang=14)
+    screen.gap()
+    screen.say('In a row: "checks": [{"contains": "27 days"}, {"max_words": 60}]', hang=2)
+
+
 # Components of one kind, ours and those of installed packages, with their settings.
 
 _TAKEN = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -331,6 +353,7 @@ _HELD = {
     "expectation.entities": "names to be given",
     "expectation.relation": "relations",
     "expectation.milestones": "steps of events",
+    "checks": "checks of answers",
     "relevant_documents": "relevant documents",
     "grades": "grades of relevance",
     "relevant_spans": "relevant passages",

@@ -12,8 +12,8 @@ import warnings
 from functools import lru_cache
 from typing import Any
 
-# About a second at most: each of the attempts may read what is left of the text.
-_MOST_STEPS, _MOST_ATTEMPTS = 300_000_000, 1_000_000
+# Some seconds at most, for very long texts: each of the attempts may read what is left of the text.
+_MOST_STEPS, _MOST_ATTEMPTS = 1_000_000_000, 1_000_000
 _PIECE = re.compile(r"\\(.)|\[\^?\]?|\]", re.DOTALL)
 _WORD = r"\p{L}\p{N}_"
 _IN_CLASS = {"d": r"\p{Nd}", "D": r"\P{Nd}", "w": _WORD}
@@ -22,7 +22,7 @@ _ELSEWHERE = {**_IN_CLASS, "w": f"[{_WORD}]", "W": f"[^{_WORD}]", "Z": r"\z"}
 
 def search_pattern(pattern: str, text: str, *, ignore_case: bool = False) -> bool | None:
     """Return True if a pattern matches somewhere in a text; ``None`` if that takes too many attempts."""
-    from jsonschema_rs import ValidationError
+    from jsonschema_rs import ValidationError, ValidationErrorKind
 
     attempts = max(1, min(_MOST_ATTEMPTS, _MOST_STEPS // (len(text) + 1)))
     # Few different limits, so that few validators are compiled.
@@ -30,8 +30,7 @@ def search_pattern(pattern: str, text: str, *, ignore_case: bool = False) -> boo
     try:
         compiled.validate(text.encode(errors="replace").decode())
     except ValidationError as error:
-        kind: Any = error.kind  # which types cannot follow
-        return False if kind.name == "pattern" else None
+        return False if isinstance(error.kind, ValidationErrorKind.Pattern) else None
     return True
 
 
