@@ -519,7 +519,7 @@ def _borne_by(entry: DatasetEntry, target: object) -> tuple[str, ...]:
 def _has_checks(entry: DatasetEntry) -> bool:
     """Return True if one of the first samples has checks, which decide without a metric."""
     seen = islice(source_of(entry).stream(), _SHOWN_AT_ONCE)
-    return any(each.checks for sample in seen for each in (sample, *sample.turns))
+    return any(sample.checks or any(turn.checks for turn in sample.turns) for sample in seen)
 
 
 def _borne(sample: Sample) -> Iterable[str]:
