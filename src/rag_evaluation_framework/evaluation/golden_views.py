@@ -122,6 +122,8 @@ class GoldenReader(Reader):
 
     def _scored_turn(self, turn: AnsweredTurn) -> dict[str, Any] | None:
         """Return the value of a turn and what it rests on; nothing where its reference has no word."""
+        if not (turn.expected.expectation or (turn.expected.reference or "").strip()):
+            return None  # it has checks alone
         if not turn.answer.strip():
             return {"turn": turn.number, "value": 0.0, "reason": EMPTY}
         asked = turn.as_sample(self.sample)
