@@ -175,6 +175,8 @@ def test_no_module_does_what_none_may(module: Path) -> None:
         found = [each for each in found if not each.endswith((": exec", "not written in the module"))]
     if module.relative_to(PACKAGE).as_posix() in PATTERNS_OF_OUR_OWN:
         found = [each for each in found if not each.endswith("not written in the module")]
+    if module == PACKAGE / "text" / "patterns.py":  # users' patterns: compiled to find faults, never searched
+        found = [each for each in found if ": re.compile of a pattern" not in each]
     if module.relative_to(PACKAGE).as_posix() in OPENED_BY_HAND:
         found = [each for each in found if not each.endswith(OPENING)]
     assert found == []
