@@ -97,7 +97,7 @@ def of_results(ending: str) -> Surface:
 def of_junit(evaluation: Evaluation, folder: Path) -> Counts:
     suites = ElementTree.fromstring(evaluation.render("junit")).findall("testsuite")
     gate, answers = [{one.get("name"): one.get("value") for one in each.iter("property")} for each in suites]
-    assert gate == answers
+    assert {grade: answers[grade] for grade in GRADES} == gate
     return {grade: int(gate[grade] or 0) for grade in GRADES}
 
 

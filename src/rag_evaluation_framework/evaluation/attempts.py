@@ -6,8 +6,8 @@ import asyncio
 import hashlib
 import random
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TypeAlias
@@ -32,7 +32,7 @@ from rag_evaluation_framework.records.responses import (
 )
 from rag_evaluation_framework.records.runs import Options, Timing
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.startup import dataclass, replace
+from rag_evaluation_framework.startup import dataclass, field, replace
 
 # The sign that ends a run early: no new samples, no more waiting, and some time for what is in flight.
 
@@ -115,20 +115,20 @@ class Attempts:
     seed: int
     made: int = 0
     reached: int = 0
-    _failed_kinds: tuple[str, ...] = ()
+    kinds: Counter[str] = field(default_factory=Counter)
     _generator: random.Random | None = None
 
     def failed(self, error: TargetError) -> None:
         """Count an attempt that failed."""
         self.made += 1
         self.reached += was_reached(error)
-        self._failed_kinds += (error.kind,) if error.kind in _RETRIED_ONCE else ()
+        self.kinds[error.kind] += 1
 
     def may_go_on(self, error: TargetError) -> bool:
         """Tell whether another attempt is worth it after this failure, budget and deadline aside."""
         if not error.retry or self.reached >= self.max_attempts:
             return False
-        return self._failed_kinds.count(error.kind) < 2
+        return error.kind not in _RETRIED_ONCE or self.kinds[error.kind] < 2
 
     def delay(self, error: TargetError) -> float:
         """Return how many seconds to wait before the next attempt."""
@@ -372,7 +372,7 @@ class Asker:
                     continue
             spent = options.sample_limit - left
             made = attempts.made + (not isinstance(outcome, TargetError))
-            return self._ended(outcome, made, started_at=started_at, spent=spent, requests=requests)
+            return self._ended(outcome, made, attempts.kinds, started_at, spent, requests)
 
     def _taken(self, sample: Sample, held_by: Callable[[Sample], Response]) -> Asked:
         """Take an answer that is recorded, where nothing is waited for."""
@@ -422,7 +422,8 @@ class Asker:
             self._watch.answered()
         elif reason := self._watch.attempt_failed(outcome):
             self._stop.set(reason)
-        return self._ended(outcome, 1, started_at=started_at, spent=spent, requests=requests)
+        failures = {outcome.kind: 1} if isinstance(outcome, TargetError) else {}
+        return self._ended(outcome, 1, failures, started_at, spent, requests)
 
     def _request(self, sample: Sample, *, timeout: float) -> Request:
         return Request(
@@ -435,7 +436,13 @@ class Asker:
         )
 
     def _ended(
-        self, outcome: Outcome, attempts: int, *, started_at: str, spent: float, requests: int
+        self,
+        outcome: Outcome,
+        attempts: int,
+        failures: Mapping[str, int],
+        started_at: str,
+        spent: float,
+        requests: int,
     ) -> Asked:
         if isinstance(outcome, TargetError):
             response = Response(
@@ -452,6 +459,7 @@ class Asker:
             elapsed_ms=round(spent * 1000, 3),
             requests=requests,
             latency_ms=response.latency_ms,
+            failures=dict(failures) if self._is_live else {},
         )
         return Asked(response, timing)
 

@@ -551,6 +551,18 @@ class AnswerCounts:
         return counter.counts()
 
     @classmethod
+    def weighted(cls, counts: Iterable[tuple[AnswerCounts, int]]) -> AnswerCounts:
+        """Return the counts of so many answers of each sort as those of one run."""
+        summed: dict[str, Counter[Any]] = {name: Counter() for name in ("states", "by", "kinds", "flags")}
+        more: Counter[str] = Counter()
+        for each, number in counts:
+            for name, total in summed.items() if number else ():
+                total.update({key: number * count for key, count in getattr(each, name).items()})
+            more.update({name: number * getattr(each, name) for name in _ADDED})
+        found: dict[str, Any] = {**summed, **more}
+        return cls(**found)
+
+    @classmethod
     def together(cls, counts: Iterable[AnswerCounts]) -> AnswerCounts:
         """Return the counts of several runs as those of one."""
         counter = AnswerCounter()

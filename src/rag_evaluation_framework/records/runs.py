@@ -367,7 +367,7 @@ class Timing:
     """When a sample was first asked (UTC), how many attempts it took, and how long it and its answer took.
 
     ``requests`` are those that reached the target: one for each turn of each attempt; none for recorded
-    answers; ``None`` if they were not counted.
+    answers; ``None`` if they were not counted. ``failures`` are the attempts that failed, by kind.
     ``run_seconds`` is for how long the run had been at work when the sample, asked and scored, was written
     down: all parts of a resumed run together, without the pauses between them.
     """
@@ -378,6 +378,7 @@ class Timing:
     requests: int | None = None
     latency_ms: float | None = None
     run_seconds: float = 0.0
+    failures: Mapping[str, int] = field(default_factory=dict, hash=False)
 
 
 def result_fields(result: SampleResult) -> dict[str, Any]:

@@ -9,7 +9,9 @@ and how to resume it, are its output.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from rag_evaluation_framework.judging.verdict import (
@@ -26,6 +28,7 @@ from rag_evaluation_framework.reports.screen import one_line
 from rag_evaluation_framework.reports.terminal import named_run_notes
 from rag_evaluation_framework.reports.verdict_lines import headline, verdict_of
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.summaries import RELIABILITY
 from rag_evaluation_framework.results.verdicts import Check, Verdict
 from rag_evaluation_framework.startup import dataclass
 
@@ -39,11 +42,18 @@ def render(evaluation: Evaluation) -> str:
     for name, part in evaluation.named_runs.items():
         covers = _Coverage.of(verdict, part)
         cases = [_answer(name, row, covers) for row in part.rows]
-        suites.append(_suite(name, cases, part.answers, named_run_notes(name, part)))
+        figures = part.performance.figures.get(RELIABILITY) or {}
+        suites.append(_suite(name, cases, part.answers, named_run_notes(name, part), figures))
     return '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n' + "".join(suites) + "</testsuites>\n"
 
 
-def _suite(name: str, cases: Sequence[str], answers: AnswerCounts, notes: Sequence[str] = ()) -> str:
+def _suite(
+    name: str,
+    cases: Sequence[str],
+    answers: AnswerCounts,
+    notes: Sequence[str] = (),
+    reliability: Mapping[str, Any] = MappingProxyType({}),
+) -> str:
     counts = {
         "tests": len(cases),
         "failures": sum("<failure" in case for case in cases),
@@ -53,7 +63,10 @@ def _suite(name: str, cases: Sequence[str], answers: AnswerCounts, notes: Sequen
     written = " ".join(f'{key}="{count}"' for key, count in counts.items())
     said = _text("\n".join(notes))
     output = f"    <system-out>{said}</system-out>\n" if notes else ""
-    values = {grade: answers.count(grade) for grade in GRADES} if answers.total else {}
+    values: dict[str, Any] = {grade: answers.count(grade) for grade in GRADES} if answers.total else {}
+    for key, value in reliability.items():
+        of_kind = value.items() if isinstance(value, Mapping) else ()
+        values |= {f"{key}_{kind}": each for kind, each in of_kind} if of_kind else {key: value}
     each = "".join(f'<property name="{grade}" value="{count}"/>' for grade, count in values.items())
     properties = f"    <properties>{each}</properties>\n" if each else ""
     opening = f"  <testsuite name={_attribute(name)} {written}>\n{properties}"

@@ -31,6 +31,7 @@ from rag_evaluation_framework.reports.terminal import (
     named_run_notes,
     needs_words,
     not_scored_lines,
+    reliability_lines,
     shown_figures,
     value_text,
 )
@@ -68,6 +69,7 @@ def _evaluation(evaluation: Evaluation) -> str:
     notes = [*not_scored_lines(evaluation), *evaluation.warnings]
     notes += [finds for recall, finds in index_recalls(evaluation) if recall < 1]
     notes += [note for name, each in evaluation.named_runs.items() for note in named_run_notes(name, each)]
+    notes += reliability_lines(evaluation)
     if told := [f"- {escaped(note, 1000)}" for note in notes]:
         parts.append("\n".join(told))
     target = f", agent {code(evaluation.target)}" if evaluation.target else ""

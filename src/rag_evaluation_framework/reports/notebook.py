@@ -45,6 +45,7 @@ from rag_evaluation_framework.reports.terminal import (
     check_of,
     claim_of,
     needs_words,
+    reliability_lines,
     shown_figures,
     value_text,
 )
@@ -293,6 +294,7 @@ def _evaluation(evaluation: Evaluation) -> Html:
         *_notes([*reading_sentences(evaluation), *headline(evaluation).lines][:4]),
         _table([*headers, ("", None)], rows),
         *_notes([*more, *card_notes(evaluation), *doubts][:4]),
+        *_notes([*reliability_lines(evaluation)][:4]),
         *_cases(evaluation),
     )
 

@@ -25,7 +25,7 @@ from rag_evaluation_framework.reports import cases
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.rows_screen import reading_sentences
 from rag_evaluation_framework.reports.screen import NOTHING, by, figure, interval_text, meaning, one_line
-from rag_evaluation_framework.reports.terminal import check_of
+from rag_evaluation_framework.reports.terminal import check_of, reliability_lines
 from rag_evaluation_framework.reports.verdict_lines import card_notes, headline
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.summaries import Figure
@@ -388,8 +388,9 @@ def _groups(rows: Sequence[tuple[str, Row]], number: int) -> Iterator[dict[str, 
 
 def _latency(evaluation: Evaluation, rows: Sequence[tuple[str, Row]]) -> dict[str, Any] | None:
     times = sorted(row.response.latency_ms for _, row in rows if row.response.latency_ms is not None)
+    reliability = [*reliability_lines(evaluation)]
     if not times:
-        return None
+        return {"reliability": reliability} if reliability else None
     stats = evaluation.performance.figures.get("latency_stats") or {}
     for part in evaluation.runs:
         stats = stats or part.performance.figures.get("latency_stats") or {}
@@ -404,6 +405,7 @@ def _latency(evaluation: Evaluation, rows: Sequence[tuple[str, Row]]) -> dict[st
         "least": least,
         "most": most,
         "steps": cases.steps_sentence(row for _, row in rows),
+        "reliability": reliability,
     }
 
 

@@ -5,8 +5,10 @@ And what all reports say of runs: notes, and why there is no score.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, known_metric
@@ -72,8 +74,9 @@ from rag_evaluation_framework.reports.verdict_lines import (
 from rag_evaluation_framework.results.comparison import RULES, Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, unscored
 from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY
-from rag_evaluation_framework.results.summaries import Figure, Unscored
+from rag_evaluation_framework.results.summaries import RELIABILITY, Figure, Unscored
 from rag_evaluation_framework.results.verdicts import Check, Regressions
+from rag_evaluation_framework.text.display import duration
 
 KINDS_OF_GOLDEN = {
     "facts": "facts",
@@ -499,6 +502,8 @@ def _runs(screen: Screen, evaluation: Evaluation) -> None:
             screen.say(f"{of}{shortfall}", hang=2)
     if left := [name for name, part in evaluation.parts.items() if not part.is_begun]:
         screen.say(f"not begun: {', '.join(left)}", hang=2)
+    for line in reliability_lines(evaluation):
+        screen.say(line, hang=2)
     target = f", agent {one_line(evaluation.target)}" if evaluation.target else ""
     moved = evaluation.regressions
     against = "" if moved is None else f", compared with {one_line(moved.baseline)}"
@@ -517,6 +522,46 @@ def _runs(screen: Screen, evaluation: Evaluation) -> None:
             f"{part.head.run_id} ({one_line(kinds_of.get(name, name))})" for name, part in runs.items()
         )
         screen.say(Styled(f"runs {named}{target}{against}", DIM), hang=5)
+
+
+def reliability_lines(evaluation: Evaluation) -> Iterator[str]:
+    """Yield how reliably and how fast a live agent answered, and how it did in the baseline."""
+    moved = evaluation.regressions
+    now = _together([part.performance.figures.get(RELIABILITY) for part in evaluation.runs])
+    before = (
+        None if moved is None else _together([moved.reliability.get(each.name) for each in evaluation.runs])
+    )
+    if now is None:
+        return
+    of = " of the slowest dataset" if len(evaluation.runs) > 1 else ""
+    for label, told in (("Requests", _requests), (f"Latency{of}", _latency)):
+        yield f"{label}: {told(now)}" + ("." if before is None else f"; before: {told(before)}.")
+
+
+def _together(found: Sequence[Mapping[str, Any] | None]) -> Mapping[str, Any] | None:
+    """Return figures of several datasets as those of one: the counts added up, the highest latencies."""
+    known = [each for each in found if each is not None]
+    if len(known) < 2:
+        return known[0] if known else None
+    names = ("answers", "requests", "failed", "retries", "retried_answers")
+    summed: dict[str, Any] = {name: sum(each[name] for each in known) for name in names}
+    summed["retry_rate"] = summed["retries"] / summed["requests"]
+    summed["errors"] = sum((Counter(each["errors"]) for each in known), Counter())
+    latencies = [each["latency_ms"] for each in known]
+    summed["latency_ms"] = {name: max(each.get(name, 0.0) for each in latencies) for name in latencies[0]}
+    return summed
+
+
+def _requests(found: Mapping[str, Any]) -> str:
+    retries, errors = found["retries"], [f"{count:,} {kind}" for kind, count in found["errors"].items()]
+    told = f"{found['requests']:,}, {counted(retries, 'retry', 'retries')}"
+    told += f" ({100 * found['retry_rate']:.1f}%, {found['retried_answers']:,} answers)" if retries else ""
+    return f"{told}, {found['failed']:,} failed" + (f" (errors: {', '.join(errors)})" if errors else "")
+
+
+def _latency(found: Mapping[str, Any]) -> str:
+    names, latencies = {"p50": "median", "p95": "p95"}, found["latency_ms"].items()
+    return ", ".join(f"{names[name]} {duration(ms / 1000)}" for name, ms in latencies) or "unknown"
 
 
 def run_notes(evaluation: Evaluation) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import msgspec
 
 from rag_evaluation_framework.datasets.project_settings import results_directory
+from rag_evaluation_framework.datasets.value_files import results_in_parts
 from rag_evaluation_framework.errors import RagEvalError, UsageError, refused, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import plain_name, read_bytes
@@ -33,7 +34,7 @@ from rag_evaluation_framework.results.results_documents import results_document
 from rag_evaluation_framework.results.run_folder import RunFolder, no_such_run, runs_ending_in
 from rag_evaluation_framework.results.run_groups import RunGroup, list_runs, tied_runs
 from rag_evaluation_framework.results.storage import readable_results, rows_of_document
-from rag_evaluation_framework.results.summaries import PERFORMANCE, Counts
+from rag_evaluation_framework.results.summaries import PERFORMANCE, RELIABILITY, Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold
 from rag_evaluation_framework.startup import dataclass, replace
 
@@ -107,7 +108,14 @@ def compared(baseline: Baseline, both: SideBySide, *, head: RunHead, seed: int =
         for (dataset, _), row in both.old.asked.items()
         if dataset not in names and is_left_out(head, dataset)
     ]
-    return replace(found, left_out=(*found.left_out, *left_out))
+    runs = baseline.runs
+    first = next(iter(runs.values()), None) if len(runs) == len(names) == 1 else None
+    reliability = {
+        name: run.performance.figures[RELIABILITY]
+        for name in sorted(names)
+        if (run := first or runs.get(name)) is not None and RELIABILITY in run.performance.figures
+    }
+    return replace(found, left_out=(*found.left_out, *left_out), reliability=reliability)
 
 
 def with_old_answers(moved: Regressions, both: SideBySide) -> Regressions:
@@ -167,13 +175,16 @@ def _of_group(group: RunGroup) -> Baseline:
     return Baseline(name=group.leader.head.run_id, runs=runs)
 
 
-def _run(head: RunHead, rows: Rows, unstable: Iterable[str], **more: Any) -> Evaluation:
+def _run(
+    head: RunHead, rows: Rows, unstable: Iterable[str], reliability: Mapping[str, Any] | None, **more: Any
+) -> Evaluation:
     """Return a run that is read and not summed up."""
     return Evaluation(
         kind="answers",
         head=head,
         metrics={},
         outcome=RunOutcome(completed=True, interrupted=False, done=0, failed=0, remaining=0),
+        performance=Performance({} if reliability is None else {RELIABILITY: reliability}),
         answers=AnswerCounts().with_unstable(unstable),
         read_rows=rows,
         **more,
@@ -183,7 +194,10 @@ def _run(head: RunHead, rows: Rows, unstable: Iterable[str], **more: Any) -> Eva
 def _of_folder(folder: RunFolder) -> Evaluation:
     rows = partial(rows_of_folder, folder, kept_samples(folder.path))
     counts = Counts(total=0, finished=0)
-    return _run(folder.head, rows, read_unstable(folder.path), folder=folder.path, counts=counts)
+    parts = results_in_parts(folder.results_path) if folder.results_path.is_file() else None
+    reliability = None if parts is None else (parts[0].get(PERFORMANCE) or {}).get(RELIABILITY)
+    unstable = read_unstable(folder.path)
+    return _run(folder.head, rows, unstable, reliability, folder=folder.path, counts=counts)
 
 
 def _of_evaluation(part: Evaluation) -> Iterator[Evaluation]:
@@ -208,6 +222,8 @@ def _of_document(document: Mapping[str, Any]) -> Iterator[Evaluation]:
     """Yield the runs in a results document: one, or one for each of its splits."""
     head, rows = rows_of_document(document)
     unstable = ((document.get("summary") or {}).get("answers") or {}).get("unstable", ())
+    own = (document.get(PERFORMANCE) or {}).get(RELIABILITY)
+    reliability = document.get(RELIABILITY) or {head.dataset_id: own}
     by_split: dict[str | None, list[Row]] = {}
     for row in rows:
         by_split.setdefault(row.split, []).append(row)
@@ -220,6 +236,7 @@ def _of_document(document: Mapping[str, Any]) -> Iterator[Evaluation]:
             head if split is None else replace(head, dataset_id=split),
             lambda named=named: named,  # type: ignore[misc]
             [each.removeprefix(prefix) for each in unstable],
+            reliability.get(head.dataset_id if split is None else split),
             counts=Counts(total=len(named), finished=len(named)),
             document=document,
         )
@@ -304,6 +321,8 @@ def _baseline_document(evaluation: Evaluation) -> dict[str, Any]:
     else:
         documents = [results_document(part) for part in parts]
     whole = {name: value for name, value in documents[0].items() if name not in ("blame", PERFORMANCE)}
+    figures = {part.name: part.performance.figures.get(RELIABILITY) for part in parts}
+    whole[RELIABILITY] = {name: each for name, each in figures.items() if each is not None}
     if len(documents) > 1:
         whole["dataset_id"] = ", ".join(part.name for part in parts)
         for section, _ in list(metric_sections(whole)):

@@ -236,6 +236,8 @@ class DetailTotals:
 
 TOTAL_TIME = "total_evaluation_time_seconds"
 """The field of the time that the whole run took."""
+RELIABILITY = "reliability"
+"""The field of how often a live agent failed and was asked once more, by kind of error, and its latency."""
 _PERCENTILES = (50, 95, 99)
 
 
@@ -243,6 +245,8 @@ class PerformanceTotals:
     """Adds up what responses took, in eight bytes a sample."""
 
     def __init__(self) -> None:
+        self._errors: Counter[str] = Counter()
+        self._answers = self._failed = self._retries = self._retried = 0
         self._latencies = array("d")
         self._run_seconds = 0.0
         self._usage = Usage()
@@ -259,6 +263,13 @@ class PerformanceTotals:
             self._told_requests += timing.requests is not None
             self._requests += timing.requests or 0
             self._run_seconds = max(self._run_seconds, timing.run_seconds)
+        if timing is not None and (timing.requests or timing.failures):  # not recorded
+            failure = response.failure
+            self._answers += 1
+            self._failed += failure is not None
+            self._retries += timing.attempts - 1
+            self._retried += timing.attempts > 1
+            self._errors.update(timing.failures or ({} if failure is None else {failure.kind: 1}))
 
     def figures(self) -> dict[str, Any]:
         """Return the figures there are, under their names in results documents."""
@@ -270,6 +281,19 @@ class PerformanceTotals:
             figures["api_usage"] = usage
         if self._run_seconds:
             figures[TOTAL_TIME] = self._run_seconds
+        if self._answers:
+            latencies = figures.get("latency_stats", {})
+            figures[RELIABILITY] = {
+                "answers": self._answers,
+                "requests": self._answers + self._retries,
+                "failed": self._failed,
+                "error_rate": self._failed / self._answers,
+                "retries": self._retries,
+                "retried_answers": self._retried,
+                "retry_rate": self._retries / (self._answers + self._retries),
+                "errors": dict(self._errors.most_common()),
+                "latency_ms": {name: latencies[name] for name in ("p50", "p95") if name in latencies},
+            }
         return figures
 
     def _usage_figures(self) -> dict[str, Any]:

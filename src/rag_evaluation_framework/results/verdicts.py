@@ -306,6 +306,8 @@ class Regressions:
     was_asked_again: bool = False
     were_judged: bool = False
     """Whether answers to the unconfirmed were judged when they were asked again, but not always wrong."""
+    reliability: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
+    """How often the agent failed and was asked once more in the baseline, by dataset."""
     answers: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
     """What the first samples that got worse were answered in the baseline."""
 
@@ -330,6 +332,7 @@ class Regressions:
             "largest_drop": self.drop,
             "reason": self.reason,
             "notice": self.notice,
+            "reliability": dict(self.reliability),
             "metrics": [each.to_dict() for each in self.metrics],
         }
 
