@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, ClassVar
 from xml.etree import ElementTree
 
 import pytest
@@ -32,7 +32,7 @@ spec:
 class Agent(BaseHTTPRequestHandler):
     """Fails by the question's number: 1 once with 429, 2 twice with 500, 3 always, 4 once by its silence."""
 
-    asked: Counter[int] = Counter()
+    asked: ClassVar[Counter[int]] = Counter()
     is_broken = True
 
     def do_POST(self) -> None:
@@ -94,7 +94,8 @@ def test_every_report_tells_how_reliable_an_agent_is(agent: str) -> None:
     assert re.search(r"\nLatency: median \S+ m?s, p95 \S+ m?s\.\n", screen)
     assert REQUESTS in Path("report.md").read_text()
     run = load(max(Path("runs").iterdir()))
-    assert REQUESTS in run.render("page") and REQUESTS in run.render("notebook")
+    assert REQUESTS in run.render("page")
+    assert REQUESTS in run.render("notebook")
     told = json.loads(run.render("json"))["runs"][0]["performance"]["reliability"]
     assert (told["answers"], told["requests"], told["retries"], told["retried_answers"]) == (20, 27, 7, 4)
     assert told["errors"] == {"http-500": 6, "http-429": 1, "timeout": 1}
@@ -117,7 +118,7 @@ def test_reliability_stands_beside_that_of_the_baseline(agent: str, baseline: st
 
 
 @pytest.mark.parametrize(
-    "limits, missed",
+    ("limits", "missed"),
     [
         ("{error_rate: 5%, retry_rate: {max: 7}}", []),
         ("{error_rate: 4%, retry_rate: 25%}", ["error_rate", "retry_rate"]),
@@ -142,4 +143,5 @@ def test_recorded_answers_have_no_reliability(agent: str) -> None:
     rows = [{"input": "Which room?", "expected": "Room 1.", "output": "Room 1."}]
     Path("log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     told = rag_eval_ended("score", "log.jsonl", "-m", "string_match").stdout
-    assert "Requests" not in told and "Latency" not in told
+    assert "Requests" not in told
+    assert "Latency" not in told

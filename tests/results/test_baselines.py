@@ -534,3 +534,66 @@ def test_old_answers_are_decided_by_the_reference_of_the_new_run(
     edited = [row(hall, answer=right(hall), expected=f"{hall + 90} boxes") for hall in HALLS]
     verdict, moved = decided(evaluate(edited, baseline="main", gate=Gate()))
     assert (len(moved.edited), moved.worse, verdict.exit_code) == (len(HALLS), (), 0)
+
+
+def askings_of(path: Path, hall: int) -> str | None:
+    queries = json.loads(path.read_text(encoding="utf-8"))["query_results"]
+    return next(each.get("earlier_askings") for each in queries if each["query_id"] == f"q{hall}")
+
+
+def saved(folder: Path, agent: Agent, **given: Any) -> Path:
+    return save_baseline(run(folder, agent, **given), "main")
+
+
+def test_baseline_carries_all_askings_of_a_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = saved(tmp_path, Agent({9}))
+    assert askings_of(path, 7) is None
+    path = saved(tmp_path, Agent({9}, script={7: "wwr"}), baseline="main")
+    # Correct before; wrong now, and once more when it was asked again.
+    assert [askings_of(path, hall) for hall in (7, 8, 9)] == ["101", "1", None]
+    path = saved(tmp_path, Agent(), baseline="main")
+    assert [askings_of(path, hall) for hall in (7, 8, 9)] == ["1010", "11", None]
+    for baseline in ("main", str(path)):
+        # Question 7 was not correct every time, so it is no regression; 9 was mended, and is one.
+        agent = Agent({7, 9})
+        _, moved = decided(run(tmp_path, agent, baseline=baseline))
+        assert (halls(moved.worse), agent.asked.count(7)) == ([9], 1)
+
+
+def test_saving_a_run_twice_counts_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    saved(tmp_path, Agent())
+    latest = run(tmp_path, Agent(script={7: "wr"}), baseline="main")
+    path = save_baseline(latest, "main")
+    written = path.read_bytes()
+    assert askings_of(path, 7) == "111"
+    assert save_baseline(latest, "main").read_bytes() == written
+
+
+def test_record_of_askings_forgets_the_oldest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = [row(7), row(8)]
+    for agent in (Agent(), Agent({7}), Agent()):
+        path = saved(tmp_path, agent, data=data)
+    assert askings_of(path, 7) == "10"
+    for _ in range(20):
+        assert "0" in (askings_of(path, 7) or "")
+        path = saved(tmp_path, Agent(), data=data)
+    assert askings_of(path, 7) == "1" * 20
+
+
+def test_edited_question_begins_a_new_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    saved(tmp_path, Agent())
+    edited = {**row(8), "expected": "12 boxes"}
+    path = saved(tmp_path, Agent(), data=[row(hall) if hall != 8 else edited for hall in HALLS])
+    assert [askings_of(path, hall) for hall in (7, 8)] == ["1", None]
+
+
+def test_damaged_baseline_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = saved(tmp_path, Agent())
+    written = path.read_bytes()
+    path.write_bytes(written[: len(written) // 2])
+    assert askings_of(saved(tmp_path, Agent()), 7) is None

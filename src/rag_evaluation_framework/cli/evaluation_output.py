@@ -49,7 +49,7 @@ from rag_evaluation_framework.records.runs import Options
 from rag_evaluation_framework.reports.json_report import evaluation_document, plan_document
 from rag_evaluation_framework.reports.messages.verdict_sentences import no_longer_confirmed
 from rag_evaluation_framework.reports.progress import ProgressLine
-from rag_evaluation_framework.results.baselines import baseline_path, save_baseline
+from rag_evaluation_framework.results.baselines import baseline_of_file, baseline_path, save_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.pairing import is_left_out
 from rag_evaluation_framework.results.verdicts import Regressions
@@ -73,12 +73,12 @@ _OF_JOB = (
 """The options that are fields of a job or of its options, under the same name."""
 
 
-def check_run(given: Mapping[str, Any], choices: Mapping[str, Any]) -> None:
+def check_run(given: Mapping[str, Any], choices: Mapping[str, Any], *, is_compared: bool = True) -> None:
     """Refuse options that contradict each other; ``choices`` are those a run begins with, by name."""
     if given["url"] is not None and given["target"] is not None:
         raise UsageError("expected --url or --target, got both")
     for option in ("max_drop", "max_regressions", "ask_again"):
-        if given[option] is not None and given["baseline"] is None:
+        if is_compared and given[option] is not None and given["baseline"] is None:
             raise UsageError(f"--{option.replace('_', '-')}: expected with --baseline, got it alone")
     chosen = {**choices, "--sample-size": given["sample_size"], "--repeats": given["repeats"]}
     check_resumed_alone(given["resume"], chosen | ({"--seed": given["seed"]} if is_given("seed") else {}))
@@ -95,10 +95,6 @@ def job_of(data: Path | Manifest, given: Given) -> Job:
     """Return what is to be evaluated, by those options that the command has."""
     options = {name: given[name] for name in _OF_OPTIONS if name in given}
     options |= {"attempt_timeout": given["timeout"]} if "timeout" in given else {}
-    demands = {name: given[name] for name in _DEMANDS if given.get(name) is not None}
-    demands |= _bounds(given.get("thresholds", ()))
-    if given.get("waive"):
-        demands["waive"] = frozenset(map(metric_name, given["waive"]))
     target, url = given.get("target"), given.get("url")
     return Job(
         data=data,
@@ -107,7 +103,7 @@ def job_of(data: Path | Manifest, given: Given) -> Job:
         default_metrics=in_force("metrics") or (),
         tolerance_chars=in_force("citations.tolerance_chars"),
         map=dict(given.get("mapped", ())) or None,
-        demands=demands,
+        demands=demands_of(given),
         tags=tuple(given.get("tags", ())),
         seed=given["seed"] or 0,
         runs_directory=given["runs_dir"],
@@ -122,6 +118,15 @@ def job_of(data: Path | Manifest, given: Given) -> Job:
     )
 
 
+def demands_of(given: Given) -> dict[str, Any]:
+    """Return the fields of the gate that options set."""
+    demands = {name: given[name] for name in _DEMANDS if given.get(name) is not None}
+    demands |= _bounds(given.get("thresholds", ()))
+    if given.get("waive"):
+        demands["waive"] = frozenset(map(metric_name, given["waive"]))
+    return demands
+
+
 def _bounds(thresholds: tuple[str, ...]) -> dict[str, Any]:
     """Return what is demanded of the figures, which switches the gate on."""
     if not thresholds:
@@ -131,16 +136,35 @@ def _bounds(thresholds: tuple[str, ...]) -> dict[str, Any]:
     return {"thresholds": thresholds_written(thresholds), "enabled": True}
 
 
-def _told(suite: Suite, given: Given) -> int:
+def measured(data: Path | Manifest, given: Given, tell: Callable[..., None]) -> int:
+    """Ask what the options say, tell of a complete run with its gate, and return the exit code."""
+    given = mend_journals(given)
+    with told_how_to_resume(given["runs_dir"], given["resume"]), prepared(job_of(data, given)) as suite:
+        if (evaluation := _carried_out(suite, given)) is None:
+            return 0
+        if not evaluation.outcome.completed:
+            print_evaluation(evaluation, suite, given)
+            return 3
+        tell([evaluation], suite.gate, given)
+        return 0
+
+
+def _carried_out(suite: Suite, given: Given) -> Evaluation | None:
+    """Carry out what was prepared, with its progress told; a dry run is told and ``None``."""
     _check(suite, given)
     if given["dry_run"]:
         asked = suite.shown_target or "" if getattr(suite.target, "is_live", True) else None
         print_plan(suite, target=asked, prices=_prices(given), as_json=given["as_json"])
-        return 0
+        return None
     with progress_told(
         suite.methods, silent=given["as_json"], mask=suite.secrets.mask, names=_people_call(suite)
     ) as progress:
-        evaluation = carried_out(suite, progress)
+        return carried_out(suite, progress)
+
+
+def _told(suite: Suite, given: Given) -> int:
+    if (evaluation := _carried_out(suite, given)) is None:
+        return 0
     try:
         _tell(evaluation, suite, given)
     except BrokenPipeError:
@@ -258,12 +282,9 @@ def _save_baseline(evaluation: Evaluation, name: str, *, force: bool) -> None:
 
 def _moved_since(evaluation: Evaluation, name: str) -> Regressions:
     """Return which answers moved since the saved baseline of this name."""
-    from rag_evaluation_framework.results.changes import SideBySide
     from rag_evaluation_framework.results.regressions import regressions
-    from rag_evaluation_framework.results.storage import evaluation_of_document, readable_results
 
-    before = evaluation_of_document(readable_results(baseline_path(name)))
-    return regressions(name, SideBySide(before, evaluation).sides())
+    return regressions(name, baseline_of_file(baseline_path(name)).pair_with(evaluation, {}).sides())
 
 
 def keep_results(evaluation: Evaluation, runs: Path) -> None:

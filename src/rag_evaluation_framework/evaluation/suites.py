@@ -46,6 +46,7 @@ from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_fol
 from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.kept_data import (
     as_kept,
+    keep_askings,
     keep_documents,
     keep_judge_usage,
     keep_unstable,
@@ -53,7 +54,7 @@ from rag_evaluation_framework.results.kept_data import (
     needed_documents,
     read_judge_usage,
 )
-from rag_evaluation_framework.results.movements import ask_again
+from rag_evaluation_framework.results.movements import ask_again, digits_of
 from rag_evaluation_framework.results.resources import ResourceMeter
 from rag_evaluation_framework.results.run_evaluations import are_figures_kept, evaluation_of_run, written
 from rag_evaluation_framework.results.run_evaluations import suite as suite_of
@@ -573,6 +574,7 @@ class AskingAgain:
         self, suite: Suite, parts: Mapping[str, Evaluation], spending: TargetSpending | None
     ) -> None:
         self._suite, self._parts, self._spending, self._asked = suite, parts, spending, 0
+        self._digits: dict[Key, str] = {}
         self.outcome: RunOutcome | None = None
 
     def settle(self, moved: Regressions) -> Regressions:
@@ -590,8 +592,12 @@ class AskingAgain:
         found = ask_again(first, self.ask, self._suite.gate.ask_again, moved.partly_before)
         for name, part in self._parts.items():
             unstable = [sample for dataset, sample in found.unstable if dataset == name]
-            if unstable and part.folder is not None:
+            if part.folder is not None:
                 keep_unstable(part.folder, unstable)
+                askings = {
+                    sample: digits for (dataset, sample), digits in self._digits.items() if dataset == name
+                }
+                keep_askings(part.folder, askings)
         return replace(
             moved,
             word="no worse",
@@ -636,6 +642,8 @@ class AskingAgain:
             self.outcome = None if outcome.completed else outcome
             for row in rows_of_folder(folder, samples):
                 if row.verdict is not None:
-                    found.setdefault((dataset.name, original_sample_id(row.id)), []).append(row.verdict)
+                    key = dataset.name, original_sample_id(row.id)
+                    found.setdefault(key, []).append(row.verdict)
+                    self._digits[key] = self._digits.get(key, "") + digits_of([row.verdict])
         self._asked += times
         return dict(found)

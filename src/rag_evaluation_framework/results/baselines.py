@@ -20,14 +20,15 @@ from rag_evaluation_framework.errors import RagEvalError, UsageError, refused, s
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import plain_name, read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.judging.verdict import AnswerCounts
+from rag_evaluation_framework.judging.verdict import UNSTABLE, AnswerCounts
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome
 from rag_evaluation_framework.records.samples import REFERENCE_HASH, hash_of_references
 from rag_evaluation_framework.records.scores import CHEAP_SCORE, TIMING_METHOD
 from rag_evaluation_framework.results.changes import Demand, SideBySide
 from rag_evaluation_framework.results.comparison import metric_sections
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, Rows, rows_of_folder
-from rag_evaluation_framework.results.kept_data import kept_samples, read_unstable
+from rag_evaluation_framework.results.kept_data import kept_samples, read_askings, read_unstable
+from rag_evaluation_framework.results.movements import digits_of
 from rag_evaluation_framework.results.pairing import is_left_out
 from rag_evaluation_framework.results.regressions import regressions
 from rag_evaluation_framework.results.results_documents import results_document
@@ -152,7 +153,7 @@ def open_baseline(
         return Baseline(name=given.head.run_id, runs=runs)
     path = Path(given)
     if path.is_file() and plain_name(path).endswith(_RESULTS):
-        return _of_file(path)
+        return baseline_of_file(path)
     for folder in (runs_directory / path, path):
         if (folder / "head.json").is_file():
             return _of_group(RunGroup.open(given, runs_directory))
@@ -164,7 +165,7 @@ def open_baseline(
     if place is None:
         nor = f", nor a results file or branch of that name with a complete run of {', '.join(datasets)}"
         raise no_such_run(given, runs_directory, nor=nor)
-    return _of_file(place) if place.is_file() else _of_group(RunGroup.open(place, runs_directory))
+    return baseline_of_file(place) if place.is_file() else _of_group(RunGroup.open(place, runs_directory))
 
 
 def _of_group(group: RunGroup) -> Baseline:
@@ -211,7 +212,8 @@ def _of_evaluation(part: Evaluation) -> Iterator[Evaluation]:
         yield part
 
 
-def _of_file(path: Path) -> Baseline:
+def baseline_of_file(path: Path) -> Baseline:
+    """Return the baseline in a results file."""
     runs = list(_of_document(readable_results(path)))
     is_saved = path.name.startswith(SAVED)
     name = path.name.removeprefix(SAVED).removesuffix(".results.json") if is_saved else path.name
@@ -221,7 +223,8 @@ def _of_file(path: Path) -> Baseline:
 def _of_document(document: Mapping[str, Any]) -> Iterator[Evaluation]:
     """Yield the runs in a results document: one, or one for each of its splits."""
     head, rows = rows_of_document(document)
-    unstable = ((document.get("summary") or {}).get("answers") or {}).get("unstable", ())
+    unstable = [*((document.get("summary") or {}).get("answers") or {}).get("unstable", ())]
+    unstable += [name for name, digits in _askings_in(document).items() if {*digits} == {"0", "1"}]
     own = (document.get(PERFORMANCE) or {}).get(RELIABILITY)
     reliability = document.get(RELIABILITY) or {head.dataset_id: own}
     by_split: dict[str | None, list[Row]] = {}
@@ -276,17 +279,21 @@ def latest_of_branch(name: str, runs_directory: Path, datasets: Sequence[str]) -
         if head.configuration.branch == name or path.name == f"{SAVED}{name}.results.json":
             found.append(((head.timestamp, path.name), path))
     for _, path in sorted(found, reverse=True):
-        if path.is_dir() or set(datasets) <= _of_file(path).runs.keys():
+        if path.is_dir() or set(datasets) <= baseline_of_file(path).runs.keys():
             return path
     return None
 
 
 # What is kept of an evaluation for later ones to be compared with.
 
+_ASKINGS = "earlier_askings"
+ON_RECORD = 20
+"""How many earlier askings of a question a baseline keeps."""
 _TEXTS = ("query_id", "query_text", REFERENCE_HASH, "generated_answer", "error", "split")
 _OF_A_QUERY = (
     *_TEXTS,
     "expects_refusal",
+    _ASKINGS,
     "verdict",
     "individual_metrics",
     "unscored_metrics",
@@ -303,17 +310,59 @@ def baseline_path(name: str) -> Path:
 
 
 def save_baseline(evaluation: Evaluation, name: str) -> Path:
-    """Write what a later run is compared with: questions, answers and verdicts, no references or contexts."""
+    """Write what a later run is compared with: questions, answers and verdicts, no references or contexts.
+
+    Of each question it has the earlier askings on record, which the last baseline of this name knew.
+    """
     path = baseline_path(name)
+    document = _baseline_document(evaluation, earlier_askings(path, evaluation))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise refused("write", path.parent, error) from error
-    write_bytes_atomically(path, strict_json.encode(_baseline_document(evaluation), indent=2) + b"\n")
+    write_bytes_atomically(path, strict_json.encode(document, indent=2) + b"\n")
     return path
 
 
-def _baseline_document(evaluation: Evaluation) -> dict[str, Any]:
+def earlier_askings(path: Path, evaluation: Evaluation) -> dict[tuple[str, str], str]:
+    """Return by dataset and id a digit for each earlier asking of a question: 1 if its answer was correct.
+
+    They are those of the last baseline at a path and those of asking again. What was never correct and then
+    is was mended: its record begins anew. So does that of a question that expects another answer now.
+    """
+    found = {
+        (part.name, name): digits
+        for part in evaluation.runs
+        for name, digits in (read_askings(part.folder) if part.folder is not None else {}).items()
+    }
+    try:
+        baseline = baseline_of_file(path)
+    except RagEvalError:  # there is none, or it cannot be read and is replaced
+        return found
+    both = baseline.pair_with(evaluation, {})
+    if both.are_other:
+        return found
+    known = _askings_in(next(iter(baseline.runs.values())).document or {})
+    is_same = {run.head.run_id for run in baseline.runs.values()} == {evaluation.head.run_id}
+    for (dataset, id_), name in both.old.names.items():
+        standing, pairing = both.old.standings[name], both.pairings[dataset]
+        if name not in both.new.standings or name[1] in pairing.edited:
+            continue
+        was_unstable = "0" if UNSTABLE in standing.verdicts else ""
+        earlier = known.get(f"{dataset}/{id_}") or known.get(id_, was_unstable)
+        if not is_same:
+            own = digits_of(each for each in standing.verdicts if each != UNSTABLE)
+            earlier = (earlier + own).lstrip("0") + found.get(name, "")
+        found[name] = earlier[-ON_RECORD:]
+    return found
+
+
+def _askings_in(document: Mapping[str, Any]) -> dict[str, str]:
+    queries = document.get("query_results") or ()
+    return {each["query_id"]: each[_ASKINGS] for each in queries if each.get(_ASKINGS)}
+
+
+def _baseline_document(evaluation: Evaluation, askings: Mapping[tuple[str, str], str]) -> dict[str, Any]:
     """Return a results document of few words; several datasets are its splits."""
     parts = evaluation.runs
     if evaluation.document is not None or len(parts) == 1:
@@ -322,7 +371,8 @@ def _baseline_document(evaluation: Evaluation) -> dict[str, Any]:
         documents = [results_document(part) for part in parts]
     whole = {name: value for name, value in documents[0].items() if name not in ("blame", PERFORMANCE)}
     figures = {part.name: part.performance.figures.get(RELIABILITY) for part in parts}
-    whole[RELIABILITY] = {name: each for name, each in figures.items() if each is not None}
+    known = {name: each for name, each in figures.items() if each is not None}
+    whole |= {RELIABILITY: known} if known else {}
     if len(documents) > 1:
         whole["dataset_id"] = ", ".join(part.name for part in parts)
         for section, _ in list(metric_sections(whole)):
@@ -339,6 +389,10 @@ def _baseline_document(evaluation: Evaluation) -> dict[str, Any]:
             for query in document["query_results"]:
                 query.update(query_id=f"{part.name}/{query['query_id']}", split=part.name)
     queries = [query for document in documents for query in document["query_results"]]
+    for query in queries:
+        dataset, name = query.get("split") or parts[0].name, query["query_id"]
+        if digits := askings.get((dataset, name.removeprefix(f"{dataset}/"))):
+            query[_ASKINGS] = digits
     for query in queries:  # of the details, only how samples were drawn to be judged
         told = query.pop("metric_details", {})
         drawn = {name: {CHEAP_SCORE: each[CHEAP_SCORE]} for name, each in told.items() if CHEAP_SCORE in each}

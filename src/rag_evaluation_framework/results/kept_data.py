@@ -399,6 +399,22 @@ def keep_unstable(folder: Path, names: Iterable[str]) -> None:
         write_bytes_atomically(folder / UNSTABLE_FILE, msgspec.json.encode(sorted(names)))
 
 
+# Which of the answers that asking again brought are correct: a digit for each, 1 or 0, by question.
+
+ASKINGS_FILE = "askings.json"
+
+
+def read_askings(folder: Path) -> dict[str, str]:
+    """Return which answers were correct when questions of a run were asked again, by question."""
+    return _read_kept(folder / ASKINGS_FILE, dict[str, str]) or {}
+
+
+def keep_askings(folder: Path, askings: Mapping[str, str]) -> None:
+    """Keep which answers were correct when questions were asked again."""
+    with suppress(StorageError):  # what was measured is reported all the same
+        write_bytes_atomically(folder / ASKINGS_FILE, msgspec.json.encode(askings))
+
+
 # What the judge of a run has cost so far.
 
 

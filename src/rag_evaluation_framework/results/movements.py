@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Generic, Literal, TypeVar
 
 from rag_evaluation_framework.judging.verdict import AnswerVerdict
@@ -45,6 +45,11 @@ def movement_between(
         return "became wrong"
     is_less_wrong = all(each.is_wrong for each in before) and all(each.is_partly_correct for each in now)
     return "became partly correct" if is_less_wrong else "unchanged"
+
+
+def digits_of(verdicts: Iterable[AnswerVerdict]) -> str:
+    """Return a digit for each answer: 1 if it is correct, else 0."""
+    return "".join(str(int(each.is_correct)) for each in verdicts)
 
 
 @dataclass(frozen=True, slots=True)
