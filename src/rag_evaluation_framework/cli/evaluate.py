@@ -24,7 +24,7 @@ Examples:
     --baseline eval_run_20261115_001"""
 
 
-def _manifest() -> str:
+def default_manifest() -> str:
     """Return what is evaluated unasked: ``agent.yaml`` here or of the project, else the project's dataset."""
     from rag_evaluation_framework.datasets.project_settings import project_settings
     from rag_evaluation_framework.files.project_root import in_project
@@ -36,8 +36,7 @@ def _manifest() -> str:
     return name if dataset is None else str(project_dataset(dataset.value))
 
 
-_OPTIONS: tuple[options.Option[Any], ...] = (
-    click.argument("manifest", type=DATASET_FILE, default=_manifest, metavar="[AGENT.YAML]"),
+OPTIONS: tuple[options.Option[Any], ...] = (
     *options.TARGET,
     options.repeated(
         "--dataset NAME", "Evaluate only this dataset; may be repeated.  [default: all]", called="datasets"
@@ -67,6 +66,8 @@ _OPTIONS: tuple[options.Option[Any], ...] = (
 )
 
 
+CHOICES = ("--dataset", "datasets"), ("--metric", "metrics"), ("--tag", "tags")
+"""The options that a run begins with, so that a resume does not take them."""
 _COMMON = (
     *("url", "target", "datasets", "metrics", "tags", "sample_size", "baseline", "resume", "dry_run"),
     "details",
@@ -74,7 +75,8 @@ _COMMON = (
 
 
 @click.command("evaluate", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
-@options.with_all(_OPTIONS)
+@click.argument("manifest", type=DATASET_FILE, default=default_manifest, metavar="[AGENT.YAML]")
+@options.with_all(OPTIONS)
 @options.scoring_options
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
@@ -91,6 +93,5 @@ def command(context: click.Context, /, **given: Any) -> None:
     # Imported here, not above: numpy and the HTTP client should not slow down --help.
     from rag_evaluation_framework.cli.evaluation_output import check_run, evaluated
 
-    choices = ("--dataset", "datasets"), ("--metric", "metrics"), ("--tag", "tags")
-    check_run(given, {name: given[option] for name, option in choices})
+    check_run(given, {name: given[option] for name, option in CHOICES})
     context.exit(evaluated(given.pop("manifest"), {**given, **options.scoring_of(given)}))

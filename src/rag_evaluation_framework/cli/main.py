@@ -285,6 +285,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Trust": {
         "calibrate": "Check the metrics of a run against human labels, and correct its figures.",
+        "aa": "Show how often the gate fails an agent that did not change.",
         "redecide": "Decide the answers of saved runs again by the present rules.",
         "agreement": "Show how well annotators agree, and merge their annotations.",
         "judge-card": "Measure a judge on labelled texts before you trust it, and keep its card.",
