@@ -104,8 +104,9 @@ def measure_noise(evaluations: Sequence[Evaluation], gate: Gate, *, seed: int = 
     missed = {name for name, count in failing.items() if name != BASELINE and 2 * count > total}
     rates = np.array([np.mean([bool(failed - missed) for failed in draw]) for draw in pairs])
     rate, smoothed = float(rates.mean()), (rates.sum() * PAIRS + 1) / (total + 2)
+    # Other answers would move the estimate about as far as the true rate may lie from it given these.
     within = float((rates * (1 - rates)).mean()) / (PAIRS - 1)
-    variance = max(float(rates.var(ddof=1)) - within, 0.0) + smoothed * (1 - smoothed) / total
+    variance = 2 * max(float(rates.var(ddof=1)) - within, 0.0) + smoothed * (1 - smoothed) / total
     shares_of = {name: count / total for name, count in failing.most_common()}
     return Noise(
         runs=tuple(each.head.run_id for each in evaluations),
