@@ -597,3 +597,20 @@ def test_damaged_baseline_is_replaced(tmp_path: Path, monkeypatch: pytest.Monkey
     written = path.read_bytes()
     path.write_bytes(written[: len(written) // 2])
     assert askings_of(saved(tmp_path, Agent()), 7) is None
+
+
+def test_unstable_question_does_not_keep_a_baseline_from_being_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("halls.jsonl").write_text("".join(json.dumps(row(hall)) + "\n" for hall in HALLS), encoding="utf-8")
+    told = []
+    # Which halls are answered wrong in which run: 7 is unstable when 9 becomes wrong for good.
+    for number, halls_ in enumerate(((), (7,), (), (7,), (7, 9))):
+        source = "def answer(question):\n    hall = int(question.split()[-1].rstrip('?'))\n"
+        source += f"    return f'There are {{hall + (90 if hall in {halls_!r} else 3)}} boxes.'\n"
+        Path(f"halls_{number}.py").write_text(source, encoding="utf-8")
+        options = ["--target", f"halls_{number}:answer", "-m", "string_match", "--save-baseline", "main"]
+        told.append(rag_eval_ended("evaluate", "halls.jsonl", *options, *["--force"] * (number == 1)).stderr)
+    assert ["was not saved" in each for each in told] == [False, False, False, False, True]
+    assert "1 answer became wrong" in told[-1]
