@@ -196,6 +196,8 @@ def test_stored_answers_are_decided_again_by_the_present_rules(rag_eval: Command
         journal = f"{run}/journal.jsonl"
         assert after[journal].startswith(before[journal])
         results = [json.loads(files[f"{run}/results.json"]) for files in (before, after)]
+        # What a run of 1.0.0 tells of retries is told once it is decided again.
+        results[1]["performance_metrics"].pop("reliability", None)
         for part in ("answer_quality_metrics", "performance_metrics", "configuration"):
             assert results[0][part] == results[1][part]
         scores = [[each["individual_metrics"] for each in document["query_results"]] for document in results]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
@@ -42,7 +41,7 @@ def render(evaluation: Evaluation) -> str:
     for name, part in evaluation.named_runs.items():
         covers = _Coverage.of(verdict, part)
         cases = [_answer(name, row, covers) for row in part.rows]
-        figures = part.performance.figures.get(RELIABILITY) or {}
+        figures = part.performance.figures.get(RELIABILITY)
         suites.append(_suite(name, cases, part.answers, named_run_notes(name, part), figures))
     return '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n' + "".join(suites) + "</testsuites>\n"
 
@@ -52,7 +51,7 @@ def _suite(
     cases: Sequence[str],
     answers: AnswerCounts,
     notes: Sequence[str] = (),
-    reliability: Mapping[str, Any] = MappingProxyType({}),
+    reliability: Mapping[str, Any] | None = None,
 ) -> str:
     counts = {
         "tests": len(cases),
@@ -64,9 +63,9 @@ def _suite(
     said = _text("\n".join(notes))
     output = f"    <system-out>{said}</system-out>\n" if notes else ""
     values: dict[str, Any] = {grade: answers.count(grade) for grade in GRADES} if answers.total else {}
-    for key, value in reliability.items():
-        of_kind = value.items() if isinstance(value, Mapping) else ()
-        values |= {f"{key}_{kind}": each for kind, each in of_kind} if of_kind else {key: value}
+    for key, value in (reliability or {}).items():
+        by_kind = isinstance(value, Mapping)
+        values |= {f"{key}_{kind}": each for kind, each in value.items()} if by_kind else {key: value}
     each = "".join(f'<property name="{grade}" value="{count}"/>' for grade, count in values.items())
     properties = f"    <properties>{each}</properties>\n" if each else ""
     opening = f"  <testsuite name={_attribute(name)} {written}>\n{properties}"

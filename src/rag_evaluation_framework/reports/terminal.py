@@ -76,7 +76,6 @@ from rag_evaluation_framework.results.evaluations import Evaluation, unscored
 from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY
 from rag_evaluation_framework.results.summaries import RELIABILITY, Figure, Unscored
 from rag_evaluation_framework.results.verdicts import Check, Regressions
-from rag_evaluation_framework.text.display import duration
 
 KINDS_OF_GOLDEN = {
     "facts": "facts",
@@ -555,13 +554,17 @@ def _together(found: Sequence[Mapping[str, Any] | None]) -> Mapping[str, Any] | 
 def _requests(found: Mapping[str, Any]) -> str:
     retries, errors = found["retries"], [f"{count:,} {kind}" for kind, count in found["errors"].items()]
     told = f"{found['requests']:,}, {counted(retries, 'retry', 'retries')}"
-    told += f" ({100 * found['retry_rate']:.1f}%, {found['retried_answers']:,} answers)" if retries else ""
+    told += (
+        f" ({100 * found['retry_rate']:.1f}%, {counted(found['retried_answers'], 'answer')})"
+        if retries
+        else ""
+    )
     return f"{told}, {found['failed']:,} failed" + (f" (errors: {', '.join(errors)})" if errors else "")
 
 
 def _latency(found: Mapping[str, Any]) -> str:
     names, latencies = {"p50": "median", "p95": "p95"}, found["latency_ms"].items()
-    return ", ".join(f"{names[name]} {duration(ms / 1000)}" for name, ms in latencies) or "unknown"
+    return ", ".join(f"{names[name]} {ms:,.0f} ms" for name, ms in latencies) or "unknown"
 
 
 def run_notes(evaluation: Evaluation) -> list[str]:

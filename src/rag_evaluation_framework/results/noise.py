@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -134,16 +134,6 @@ def draw_shares(correct: Places, asked: Places, rng: np.random.Generator) -> Ite
             yield _SHARES[places]
 
 
-class _Answer(NamedTuple):
-    """One answer, as far as a gate looks at it; ``kind`` is the place of its counts."""
-
-    grade: int
-    kind: int
-    is_failed: bool
-    retries: int
-    values: tuple[float, ...]
-
-
 class _Simulation:
     """Draws runs of one agent from the answers that it gave, and has the gate decide on pairs of them."""
 
@@ -154,7 +144,6 @@ class _Simulation:
         self.calls = 0
         self._fails: Counter[int] = Counter()
         self._kinds: dict[str, tuple[int, AnswerCounts]] = {}
-        self._answers: list[_Answer] = []
         self._rows: list[Row] = []
         asked: dict[tuple[str, str], list[int]] = {}
         for each in evaluations:
@@ -166,13 +155,25 @@ class _Simulation:
                 )
             for part in each.runs:
                 for row in part.rows:
-                    self._add(part.name, row, asked)
+                    if row.verdict is not None:
+                        key = original_sample_id(row.id) if row.sample is None else question_key(row.sample)
+                        asked.setdefault((part.name, key), []).append(len(self._rows))
+                        self._rows.append(row)
         self._keys, self._asked = [*asked], [np.array(places) for places in asked.values()]
-        self._grades = np.array([each.grade for each in self._answers], dtype=np.int64)
-        self._of_kind = np.array([each.kind for each in self._answers], dtype=np.int64)
-        self._failed = np.array([each.is_failed for each in self._answers], dtype=np.int64)
-        self._retries = np.array([each.retries for each in self._answers], dtype=np.int64)
-        self._values = np.array([each.values for each in self._answers]).reshape(-1, len(self._metrics))
+        rows, kinds = self._rows, []
+        for row in rows:
+            counts = AnswerCounts.of([row])
+            kinds.append(self._kinds.setdefault(repr(asdict(counts)), (len(self._kinds), counts))[0])
+        self._of_kind = np.array(kinds, dtype=np.int64)
+        self._grades = np.array(
+            [GRADES.index(row.verdict.grade) for row in rows if row.verdict], dtype=np.int64
+        )
+        self._failed = np.array([row.response.failure is not None for row in rows], dtype=np.int64)
+        attempts = [1 if row.timing is None else max(row.timing.attempts, 1) for row in rows]
+        self._retries = np.array(attempts, dtype=np.int64) - 1
+        scores = [{each.metric: each.value for each in row.scores} for row in rows]
+        values = [[each.get(name) for name in self._metrics] for each in scores]
+        self._values = np.array(values, dtype=np.float64).reshape(len(rows), -1)
         datasets = np.array([dataset for dataset, _ in self._keys])
         self._places = {name: np.flatnonzero(datasets == name) for name in self._parts}
         self._is_live = any(RELIABILITY in part.performance.figures for part in self._parts.values())
@@ -189,21 +190,6 @@ class _Simulation:
         self._sizes = np.array([len(each) for each in sorts]).reshape(2, -1)
         self._starts = (np.cumsum(self._sizes.ravel()) - self._sizes.ravel()).reshape(2, -1)
         self._sorted = np.concatenate(sorts) if sorts else np.array([], dtype=np.int64)
-
-    def _add(self, dataset: str, row: Row, asked: dict[tuple[str, str], list[int]]) -> None:
-        verdict, timing = row.verdict, row.timing
-        if verdict is None:
-            return
-        key = original_sample_id(row.id) if row.sample is None else question_key(row.sample)
-        asked.setdefault((dataset, key), []).append(len(self._answers))
-        counts = AnswerCounts.of([row])
-        kind, _ = self._kinds.setdefault(repr(asdict(counts)), (len(self._kinds), counts))
-        scores = {score.metric: score.value for score in row.scores if score.value is not None}
-        grade, is_failed = GRADES.index(verdict.grade), row.response.failure is not None
-        retries = 0 if timing is None else max(timing.attempts - 1, 0)
-        values = tuple(scores.get(name, np.nan) for name in self._metrics)
-        self._answers.append(_Answer(grade, kind, is_failed, retries, values))
-        self._rows.append(row)
 
     def seen(self) -> tuple[Places, Places]:
         """Return of each question how many of its answers were correct, and how many there are."""
