@@ -213,6 +213,17 @@ def test_wrong_use_of_aa_says_what_is_wrong(aa: Aa, arguments: tuple[str, ...], 
     assert "there is no run" in aa("777", code=2)
 
 
+def test_run_that_only_retrieves_has_no_noise_to_measure(aa: Aa) -> None:
+    (aa.folder / "corpus").mkdir()
+    (aa.folder / "corpus" / "rooms.md").write_text("# Rooms\n\nThe kitchen has number 7.\n")
+    row = {"input": "Which number has the kitchen?", "expected": "7", "relevant_documents": ["rooms.md"]}
+    (aa.folder / "search.jsonl").write_text(json.dumps(row) + "\n")
+    options = ("corpus", "--dataset", "search.jsonl", "--retriever", "bm25")
+    ended = rag_eval_ended("retrieval", *options, folder=aa.folder)
+    assert ended.returncode == 0, ended.stderr
+    assert "asked at least twice" in aa("001", code=2)
+
+
 def test_dry_run_of_aa_asks_nothing(aa: Aa) -> None:
     aa.agent([1.0] * 4)
     assert "40" in aa("agent.yaml", *aa.target, "--dry-run")

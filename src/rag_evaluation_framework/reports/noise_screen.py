@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from rag_evaluation_framework.errors import counted
@@ -35,14 +36,7 @@ def show_noise(screen: Screen, noise: Noise, *, runs: Path) -> None:
         [
             (Column("unstable question", flexible=True), one_line(each.question, 200)),
             (right("correct"), f"{each.correct} of {each.asked}"),
-            (
-                "other grades",
-                ", ".join(
-                    f"{count} {name_of_state(grade)}"
-                    for grade, count in each.grades.items()
-                    if grade != CORRECT
-                ),
-            ),
+            ("other grades", _other_grades(each.grades)),
             (right("fails (%)"), f"{100 * each.fails:.1f}"),
         ]
         for each in noise.unstable[:_LISTED]
@@ -57,3 +51,7 @@ def show_noise(screen: Screen, noise: Noise, *, runs: Path) -> None:
         if noise.unstable:
             steps.insert(0, (f"rag-eval show {short_id(paths[0])}{at}", "read the answers that differ"))
         screen.steps(steps)
+
+
+def _other_grades(grades: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name_of_state(grade)}" for grade, count in grades.items() if grade != CORRECT)

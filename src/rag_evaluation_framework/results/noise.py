@@ -29,6 +29,7 @@ from rag_evaluation_framework.records.samples import question_key
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.movements import REGRESSIONS, ask_again, movement_between
+from rag_evaluation_framework.results.run_evaluations import suite
 from rag_evaluation_framework.results.summaries import RELIABILITY, Counts
 from rag_evaluation_framework.results.verdicts import BASELINE, Regressions, Verdict, format_bound
 from rag_evaluation_framework.startup import asdict, dataclass, replace
@@ -52,7 +53,7 @@ Places = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnstableQuestion:
-    """A question whose answers differ in grade; ``fails`` is the share of runs in which it fails the gate."""
+    """A question whose answers differ in grade; in a share of runs (``fails``) it counts as worse."""
 
     dataset: str
     id: str
@@ -165,15 +166,14 @@ class _Simulation:
             counts = AnswerCounts.of([row])
             kinds.append(self._kinds.setdefault(repr(asdict(counts)), (len(self._kinds), counts))[0])
         self._of_kind = np.array(kinds, dtype=np.int64)
-        self._grades = np.array(
-            [GRADES.index(row.verdict.grade) for row in rows if row.verdict], dtype=np.int64
-        )
+        grades = [GRADES.index(row.verdict.grade) for row in rows if row.verdict is not None]
+        self._grades = np.array(grades, dtype=np.int64)
         self._failed = np.array([row.response.failure is not None for row in rows], dtype=np.int64)
         attempts = [1 if row.timing is None else max(row.timing.attempts, 1) for row in rows]
         self._retries = np.array(attempts, dtype=np.int64) - 1
         scores = [{each.metric: each.value for each in row.scores} for row in rows]
         values = [[each.get(name) for name in self._metrics] for each in scores]
-        self._values = np.array(values, dtype=np.float64).reshape(len(rows), -1)
+        self._values = np.array(values, dtype=np.float64).reshape(len(rows), len(self._metrics))
         datasets = np.array([dataset for dataset, _ in self._keys])
         self._places = {name: np.flatnonzero(datasets == name) for name in self._parts}
         self._is_live = any(RELIABILITY in part.performance.figures for part in self._parts.values())
@@ -193,11 +193,8 @@ class _Simulation:
 
     def seen(self) -> tuple[Places, Places]:
         """Return of each question how many of its answers were correct, and how many there are."""
-        correct = GRADES.index(CORRECT)
-        return (
-            np.array([(self._grades[places] == correct).sum() for places in self._asked], dtype=np.int64),
-            np.array([len(places) for places in self._asked], dtype=np.int64),
-        )
+        correct = [(self._grades[places] == GRADES.index(CORRECT)).sum() for places in self._asked]
+        return np.array(correct, dtype=np.int64), np.array([*map(len, self._asked)], dtype=np.int64)
 
     def pair(self, shares: Floats) -> frozenset[str]:
         """Simulate a baseline and a candidate; return the checks by which the gate does not pass."""
@@ -252,26 +249,10 @@ class _Simulation:
             ).with_unstable(str(each) for each in unstable if each in places)
             failed, retries = int(self._failed[chosen].sum()), int(self._retries[chosen].sum())
             counts = Counts(total=len(chosen), finished=len(chosen), failed=failed, retries=retries)
-            parts[name] = replace(
-                part,
-                answers=answers,
-                counts=counts,
-                metrics={**part.metrics, **dict(self._figures(part, chosen))},
-            )
-        first, several = next(iter(parts.values())), len(parts) > 1
-        summed = {
-            name: sum(getattr(part.counts, name) for part in parts.values())
-            for name in ("total", "finished", "failed", "retries")
-        }
-        return replace(
-            self._first,
-            parts=parts,
-            answers=AnswerCounts.together(part.answers for part in parts.values())
-            if several
-            else first.answers,
-            counts=Counts(**summed),
-            regressions=moved,
-        )
+            metrics = {**part.metrics, **dict(self._figures(part, chosen))}
+            parts[name] = replace(part, answers=answers, counts=counts, metrics=metrics)
+        kind, left_out = self._first.kind, self._first.left_out
+        return suite(self._first.head, parts, kind=kind, left_out=left_out, regressions=moved)
 
     def _figures(self, part: Evaluation, chosen: Places) -> Iterator[tuple[str, Any]]:
         """Yield the means of the metrics that have a threshold; an interval moves with its mean."""
@@ -285,15 +266,12 @@ class _Simulation:
             if interval is not None:
                 by = value - figure.value
                 interval = replace(interval, low=interval.low + by, high=interval.high + by)
-            yield (
-                name,
-                replace(figure, value=value, interval=interval, n_scored=len(scored), n_failed=0, reasons=()),
-            )
+            drawn: dict[str, Any] = {"value": value, "interval": interval, "n_scored": len(scored)}
+            yield name, replace(figure, **drawn, n_failed=0, reasons=())
 
     def unstable(self, pairs: int) -> Iterator[UnstableQuestion]:
         """Yield the questions whose answers differ in grade, those that fail the gate most often first."""
-        order = sorted(range(len(self._keys)), key=lambda place: -self._fails[place])
-        for place in order:
+        for place in sorted(range(len(self._keys)), key=lambda place: -self._fails[place]):
             grades = Counter(GRADES[self._grades[each]] for each in self._asked[place])
             if len(grades) > 1:
                 row = self._rows[self._asked[place][0]]
