@@ -226,4 +226,4 @@ def test_the_pages_that_people_write_stay_short() -> None:
     """
     printed = {"commands", "components", "errors", "metrics", "python", "results", "schemas", "seeds"}
     written = [page for page in (ROOT / "docs").rglob("*.md") if page.stem not in printed]
-    assert sum(len(page.read_text(encoding="utf-8").split()) for page in written) < 43_500
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in written) < 45_000
