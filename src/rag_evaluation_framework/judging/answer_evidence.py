@@ -78,19 +78,26 @@ class Refusing(NamedTuple):
 class AnswerEvidence:
     """What is known about one answer; each source is asked when it is first needed.
 
-    ``turn`` is that of a conversation whose turn the sample is.
+    ``turn`` is that of a conversation whose turn the sample is; ``labeled`` are other answers to its question
+    that people labeled correct.
     """
 
     REFUSAL_METRICS: ClassVar = (REFUSAL_RECALL,)
     JUDGED_METRICS: ClassVar[tuple[str, ...]] = (*_OF_CONTEXTS, *_OF_REFERENCE, _OF_TURNS, *REFUSALS)
 
     def __init__(
-        self, sample: Sample, response: Response, scores: Iterable[Score], turn: AnsweredTurn | None = None
+        self,
+        sample: Sample,
+        response: Response,
+        scores: Iterable[Score],
+        turn: AnsweredTurn | None = None,
+        labeled: Sequence[str] = (),
     ) -> None:
         self._sample, self._response, self._turn = sample, response, turn
         self._answer = response.text or ""
         self._scores = {without_parameters(each.metric): each for each in scores}
         self.readings = [each for each in readings_of(sample) if each.strip()]
+        self.references = [*self.readings, *labeled]
         self.has_truth = bool(self.readings) or self._has_key
 
     @property
@@ -287,10 +294,10 @@ class AnswerEvidence:
 
     @found_once
     def words(self) -> WordFinding:
-        """What words find of the references; the best of them counts."""
+        """What words find of the references and of answers labeled correct; the best of them counts."""
         question, contexts = self._sample.question, self._response.contexts
         try:
-            return compare_with_references(self._answer, self.readings, question, contexts)
+            return compare_with_references(self._answer, self.references, question, contexts)
         except Exception as error:  # noqa: BLE001 - one odd text must not end a run whose answers are made
             return WordFinding("undecided", f"comparing the words broke: {described(error)}")
 

@@ -10,7 +10,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 import msgspec
 
@@ -108,6 +108,8 @@ class AnswerVerdict:
     cause: str | None = None
     rule: int = RULE
     turns: tuple[AnswerVerdict, ...] = ()
+    to_confirm: bool = False
+    """Whether a label of this answer stands by another reference, and so does not decide."""
 
     @property
     def grade(self) -> Grade:
@@ -228,7 +230,12 @@ class AnswerVerdict:
         """Return it as results hold it."""
         found = {name: getattr(self, name) for name in ("state", "by", "why", "leaning", "cause", "rule")}
         turns = {"turns": [each.to_dict() for each in self.turns]} if self.turns else {}
-        return {**found, "flags": list(self.flags), **turns}
+        return {
+            **found,
+            "flags": list(self.flags),
+            **turns,
+            **({"to_confirm": True} if self.to_confirm else {}),
+        }
 
 
 UNSTABLE = AnswerVerdict("not_judged", None, "not correct every time it was asked")
@@ -262,6 +269,53 @@ def read_verdict(written: Any) -> AnswerVerdict:
 
 Label: TypeAlias = State | Literal["disputed"]
 """What people say of an answer; ``disputed`` where two of them disagree."""
+Key = Literal["correct", "partly", "wrong"]
+KEYS: tuple[Key, ...] = get_args(Key)
+"""What a person says of an answer with one key."""
+
+
+class FoundLabel(NamedTuple):
+    """What people say of an answer; ``references`` are others to the same question that are correct."""
+
+    label: Label | None = None
+    references: tuple[str, ...] = ()
+    is_to_confirm: bool = False
+
+
+NO_LABEL = FoundLabel()
+
+
+class Labels(Protocol):
+    """What people say of answers."""
+
+    def find(self, asked: tuple[str, ...], sample: Sample, answer: str) -> FoundLabel:
+        """Return what they say of an answer to the last question of ``asked``."""
+
+
+def label_together(states: Sequence[State]) -> Label | None:
+    """Return what several annotators say of an answer, the latest last."""
+    if len({_GRADES.get(state, "wrong") for state in states}) > 1:
+        return "disputed"
+    return states[-1] if states else None
+
+
+def is_reference(label: Label | None) -> bool:
+    """Return True if an answer with this label is a further reference for its question."""
+    return label == CORRECT
+
+
+def state_of_key(key: Key, sample: Sample, answer: str) -> State:
+    """Return the state that a key gives an answer: a refusal where one is expected or should not be."""
+    from rag_evaluation_framework.judging.answer_evidence import AnswerEvidence
+
+    if key == "partly":
+        return "partly_correct"
+    evidence = AnswerEvidence(sample, Response(text=answer), ())
+    if evidence.expects_refusal:
+        return "correct_refusal" if key == "correct" else "missed_refusal"
+    if key == "correct":
+        return "correct"
+    return "wrong_refusal" if evidence.refuses and evidence.states_nothing_else else "wrong"
 
 
 def decide(
@@ -272,11 +326,13 @@ def decide(
     checks: Sequence[tuple[str, bool | None]] | None = None,
     *,
     turn: AnsweredTurn | None = None,
+    labeled: Sequence[str] = (),
 ) -> AnswerVerdict:
     """Return the verdict on one answer, or on one ``turn`` of a conversation given as a sample of its own.
 
-    ``checks`` are names of checks and whether each holds, in place of the sample's own. The docs have the
-    decision table (docs/explanation/verdicts.md); the numbers of its lines stand beside the code.
+    ``labeled`` are other answers to the question that people labeled correct, ``checks`` names of checks and
+    whether each holds, in place of the sample's own. The docs have the decision table
+    (docs/explanation/verdicts.md); the numbers of its lines stand beside the code.
     """
     from rag_evaluation_framework.judging.answer_evidence import AnswerEvidence
 
@@ -288,7 +344,7 @@ def decide(
         return AnswerVerdict("not_judged", "person", "annotators disagree")
     if label is not None:
         return AnswerVerdict(label, "person", "labeled")
-    evidence = AnswerEvidence(sample, response, scores, turn)
+    evidence = AnswerEvidence(sample, response, scores, turn, labeled)
     flags: tuple[Flag, ...] = ("unsupported_text",) if evidence.is_flagged_by_words else ()
     if checks is None and sample.checks:
         from rag_evaluation_framework.records.checks import judge_checks  # few samples have any
@@ -352,9 +408,9 @@ def _decide_by_judge_or_words(evidence: AnswerEvidence, *, has_checks: bool) -> 
     if language := evidence.unmeasured_language:
         return AnswerVerdict("not_judged", "words", f"words were not measured on {language}")
     by_key = evidence.key  # line 10
-    if by_key is not None and (by_key.kind in _OF_FINDINGS or not evidence.readings):
+    if by_key is not None and (by_key.kind in _OF_FINDINGS or not evidence.references):
         return _of_finding(by_key)
-    if evidence.readings:  # line 11
+    if evidence.references:  # line 11
         by_words = evidence.words
         return _of_finding(by_words if by_key is None or by_words.kind in _OF_FINDINGS else by_key)
     if evidence.compares_contexts:  # line 13
@@ -394,16 +450,14 @@ def _of_finding(found: WordFinding) -> AnswerVerdict:
     return AnswerVerdict("not_judged", "words", why, leaning=leaning)
 
 
-def decide_result(
-    sample: Sample, result: SampleResult, *, label: Label | None = None
-) -> AnswerVerdict | None:
+def decide_result(sample: Sample, result: SampleResult, labels: Labels | None = None) -> AnswerVerdict | None:
     """Return the verdict on an answer, turn by turn; ``None`` where only retrieval is recorded."""
     response = result.response
     is_recorded_retrieval = response.metadata.get(RECORDED) == RETRIEVAL
     if response.failure is None and response.text is None and (is_recorded_retrieval or response.hits):
         return None
-    if not is_conversation(sample) or label is not None:
-        return decide(sample, response, result.scores, label)
+    if not is_conversation(sample):
+        return _decide_labeled(sample, asked_until(sample), response, result.scores, labels)
     expected, answered = expected_turns(sample), answered_turns(sample, response)
     if answered is None:
         return AnswerVerdict("not_judged", None, NOT_TOLD_BY_TURN)
@@ -412,16 +466,37 @@ def decide_result(
     missing = AnswerVerdict("no_answer", "request", kind)
     return _of_conversation(
         [
-            _decide_turn(sample, result, by_number[number]) if number in by_number else missing
+            _decide_turn(sample, result, by_number[number], labels) if number in by_number else missing
             for number in expected
         ]
     )
 
 
-def _decide_turn(sample: Sample, result: SampleResult, turn: AnsweredTurn) -> AnswerVerdict:
-    scores = (_score_of_turn(score, turn.number) for score in result.scores)
-    response = turn.as_response(result.response)
-    return decide(turn.as_sample(sample), response, filter(None, scores), turn=turn)
+def asked_until(sample: Sample, number: int | None = None) -> tuple[str, ...]:
+    """Return what the user asks, up to one of the turns, counted from 1."""
+    return tuple(turn.content or "" for turn in sample.turns if turn.role == "user")[:number]
+
+
+def _decide_turn(
+    sample: Sample, result: SampleResult, turn: AnsweredTurn, labels: Labels | None
+) -> AnswerVerdict:
+    scores = filter(None, (_score_of_turn(score, turn.number) for score in result.scores))
+    response, asked = turn.as_response(result.response), asked_until(sample, turn.number)
+    return _decide_labeled(turn.as_sample(sample), asked, response, scores, labels, turn)
+
+
+def _decide_labeled(
+    sample: Sample,
+    asked: tuple[str, ...],
+    response: Response,
+    scores: Iterable[Score],
+    labels: Labels | None,
+    turn: AnsweredTurn | None = None,
+) -> AnswerVerdict:
+    """Decide by what people say of the answer, where there is something."""
+    found = NO_LABEL if labels is None else labels.find(asked, sample, response.text or "")
+    verdict = decide(sample, response, scores, found.label, turn=turn, labeled=found.references)
+    return replace(verdict, to_confirm=True) if found.is_to_confirm else verdict
 
 
 def _score_of_turn(score: Score, number: int) -> Score | None:
@@ -467,6 +542,8 @@ class AnswerCounts:
     """How many answers are wrong, partly correct, look wrong or are flagged."""
     refusals_expected: int = 0
     """How many answers should refuse, judged or not."""
+    to_confirm: int = 0
+    """How many answers have a label that stands by another reference."""
     questions: int = 0
     conversations: int = 0
     unstable: tuple[str, ...] = ()
@@ -535,6 +612,7 @@ class AnswerCounts:
             "kinds": dict(self.kinds),
             "by": dict(self.by),
             "unstable": list(self.unstable),
+            **({"to_confirm": self.to_confirm} if self.to_confirm else {}),
             "rule": RULE,
         }
 
@@ -629,6 +707,7 @@ class AnswerCounter:
             self._more["without_truth"] += each.why == NOTHING_TO_JUDGE_BY
             self._more["without_verdict"] += each.why == NO_VERDICT
             self._more["left_out"] += each.why == LEFT_OUT
+            self._more["to_confirm"] += each.to_confirm
 
     def take(self, counts: AnswerCounts) -> None:
         """Count what was counted elsewhere, of other questions."""

@@ -19,12 +19,12 @@ from rag_evaluation_framework.judging.verdict import (
     UNSTABLE,
     AnswerCounter,
     AnswerCounts,
-    decide_result,
     original_sample_id,
 )
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import TIMING_METHOD
+from rag_evaluation_framework.results.answer_labels import labels_beside
 from rag_evaluation_framework.results.comparison import (
     Comparison,
     ScoredMetric,
@@ -209,9 +209,10 @@ class _Answers:
     def decide_again(self, samples: Mapping[Key, Sample], metrics: Mapping[str, bool]) -> None:
         """Decide answers by what is expected of them in these samples, by name."""
         several: dict[Key, list[Standing]] = {}
+        labels = labels_beside(None if self.evaluation.folder is None else self.evaluation.folder.parent)
         for key, _, row in self.rows() if samples else ():
             if (sample := samples.get(name := self.names[key])) is not None:
-                decided = replace(row, verdict=decide_result(sample, row.result))
+                decided = replace(row, verdict=labels.verdict_on(sample, row.result, None))
                 several.setdefault(name, []).append(_standing_of(decided, metrics))
         self.standings |= {name: _standing_together(each) for name, each in several.items()}
 

@@ -20,18 +20,13 @@ from rag_evaluation_framework.extensions import RENDERERS, TOGETHER, extra_modul
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, plain_name
 from rag_evaluation_framework.files.atomic import atomic_writer, write_text_atomically
-from rag_evaluation_framework.judging.verdict import (
-    RULE,
-    AnswerCounter,
-    AnswerCounts,
-    AnswerVerdict,
-    decide_result,
-)
+from rag_evaluation_framework.judging.verdict import AnswerCounter, AnswerCounts, AnswerVerdict
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.responses import TURNS, Response, expected_turns, told_answers
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult, Timing
 from rag_evaluation_framework.records.samples import Refusal, Sample
 from rag_evaluation_framework.records.scores import Blame, Score
+from rag_evaluation_framework.results.answer_labels import labels_beside
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.kept_data import (
     DOCUMENTS_FILE,
@@ -533,13 +528,14 @@ def rows_of_folder(folder: RunFolder, samples: Samples | None = None) -> Iterato
     since is a :class:`UsageError`.
     """
     listed = None if samples is None else enumerate(listed_samples(samples, folder.samples_path))
+    labels = labels_beside(folder.path.parent)
     for entry in folder.entries():
         sample = None
         if listed is not None:
             sample = next(sample for place, sample in listed if place == entry.index)
         verdict = entry.verdict
-        if sample is not None and (verdict is None or verdict.rule != RULE):
-            verdict = decide_result(sample, entry.result)
+        if sample is not None:
+            verdict = labels.verdict_on(sample, entry.result, verdict)
         yield Row(entry.index, entry.result, sample, entry.timing, verdict=verdict)
 
 

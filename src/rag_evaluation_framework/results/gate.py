@@ -134,10 +134,11 @@ class Gate:
 
     @classmethod
     def of_verdict(cls, verdict: Verdict) -> Gate:
-        """Return the gate that decided a verdict without a baseline; the thresholds are the evaluation's."""
+        """Return the gate that decided a verdict; the thresholds are the evaluation's."""
         return cls(
             min_scored=verdict.min_scored,
             max_errors=verdict.max_errors,
+            max_regressions=verdict.max_regressions,
             on_undecided="fail" if verdict.fails_undecided else "pass",
             waive=frozenset(check.metric for check in verdict.checks if check.excuse == "waived"),
             confidence="lower-bound" if any("bound" in each.held for each in verdict.checks) else "mean",

@@ -513,6 +513,7 @@ def keep_verdict(evaluation: Evaluation) -> None:
         "missing": evaluation.missing,
         "left_out": evaluation.left_out,
         "warnings": evaluation.warnings,
+        "labels": labels_digest(evaluation),
         "verdict": None if verdict is None else replace(verdict, regressions=None),
         "regressions": None if moved is None else _regression_fields(moved),
         "parts": {
@@ -527,6 +528,11 @@ def keep_verdict(evaluation: Evaluation) -> None:
     content = msgspec.json.format(msgspec.json.encode(written, enc_hook=dict), indent=2)
     with suppress(StorageError):  # a full disk has been told of before, and the figures stand
         write_bytes_atomically(evaluation.folder / VERDICT_FILE, content + b"\n")
+
+
+def labels_digest(evaluation: Evaluation) -> list[str]:
+    """Return of each run what changes with every label of its questions."""
+    return [getattr(part.read_rows, "labels_digest", "") for part in evaluation.runs]
 
 
 def _regression_fields(moved: Regressions) -> dict[str, Any]:

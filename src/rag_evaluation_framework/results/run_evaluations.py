@@ -20,9 +20,10 @@ import numpy as np
 from rag_evaluation_framework.errors import InputError, StorageError
 from rag_evaluation_framework.files.access import read_bytes, stamp_of
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.judging.verdict import AnswerCounts, decide_result
+from rag_evaluation_framework.judging.verdict import AnswerCounts
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome
 from rag_evaluation_framework.records.scores import Blame
+from rag_evaluation_framework.results.answer_labels import labels_beside, questions_of
 from rag_evaluation_framework.results.breakdowns import read_blames
 from rag_evaluation_framework.results.evaluations import Evaluation, Kind, Row, rows_of_folder, summed_up
 from rag_evaluation_framework.results.gate import (
@@ -62,7 +63,10 @@ def evaluation_of_run(
     rows = RunRows(folder, samples, bounds, is_blamed=folder.blame_path.is_file())
     rows.made_for = [list(map(str, thresholds)), list(metrics), kind, total, folder.head.seed]
     more |= {"thresholds": thresholds, "folder": folder.path}
-    if outcome.completed and (kept := _read_figures(folder, rows.made_for)) is not None:
+    kept = _read_figures(folder, rows.made_for) if outcome.completed else None
+    if kept is not None:
+        rows.asked, performance = set(np.frombuffer(kept.asked, np.uint64).tolist()), kept.performance
+    if kept is not None and kept.labels == rows.labels_digest:
         return kept.evaluation(folder.head, rows, kind=kind, outcome=outcome, **more)
     passes = PassCounter(bounds)
     evaluation = summed_up(
@@ -82,7 +86,11 @@ def evaluation_of_run(
     evaluation = replace(with_pass_rate(evaluation, passes), answers=answers)
     evaluation = averaged(evaluation, bounds) if folder.head.repeats > 1 else evaluation
     measured = {name: each for name, each in evaluation.metrics.items() if name not in evaluation.unmeasured}
-    return replace(evaluation, metrics=measured)
+    evaluation = replace(evaluation, metrics=measured)
+    if kept is not None:  # only labels have changed since
+        worst_rows(evaluation)
+        _keep_figures(evaluation)
+    return evaluation
 
 
 _SUMMED = ("total", "finished", "failed", "errors", "retries")
@@ -190,8 +198,15 @@ class RunRows:
         self.unscored: list[Row] | None = None
         """The first rows that lack a score, once all were read."""
         self.made_for: list[Any] = []
+        self.labels, self.asked = labels_beside(folder.path.parent), set[int]()
+        """The labels that its answers are read with, and the numbers of its questions."""
         self.are_kept = False
         """Whether the figures were read from the folder, and nothing has to be written there."""
+
+    @property
+    def labels_digest(self) -> str:
+        """What changes with every label of its questions; empty without any."""
+        return self.labels.digest(self.asked)
 
     def __call__(self) -> Iterator[Row]:
         """Yield the finished samples."""
@@ -208,6 +223,7 @@ class RunRows:
         found = read_blames(self._folder.blame_path) if self._is_blamed else iter(())
         for row in rows_of_folder(self._folder, self._samples):
             blame = next((blame for sample_id, blame in found if sample_id == row.id), None)
+            self.asked |= set() if row.sample is None else questions_of(row.sample)
             yield _decided(row, blame, self._bounds)
 
     def worst(self) -> WorstRows | None:
@@ -231,7 +247,7 @@ class RunRows:
         blames = dict(read_blames(self._folder.blame_path, only=ids)) if self._is_blamed else {}
         for entry in read_entries(self._folder.journal_path, (index.offsets[place] for place in places)):
             sample = samples[entry.index]
-            verdict = entry.verdict or decide_result(sample, entry.result)
+            verdict = self.labels.verdict_on(sample, entry.result, entry.verdict)
             row = Row(entry.index, entry.result, sample, entry.timing, verdict=verdict)
             yield _decided(row, blames.get(row.id), self._bounds)
 
@@ -256,6 +272,8 @@ class _KeptFigures:
     version: str
     files: dict[str, list[int] | None]
     made_for: list[Any]
+    labels: str
+    asked: bytes
     metrics: list[Figure]
     counts: Counts
     answers: AnswerCounts
@@ -319,6 +337,8 @@ def _keep_figures(evaluation: Evaluation) -> None:
         version=__version__,
         files=_stamps(folder),
         made_for=rows.made_for,
+        labels=rows.labels_digest,
+        asked=np.array(sorted(rows.asked), np.uint64).tobytes(),
         metrics=list(evaluation.metrics.values()),
         counts=evaluation.counts,
         answers=evaluation.answers,

@@ -29,7 +29,7 @@ from rag_evaluation_framework.errors import (
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import named_compression, plain_name, read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically, write_text_atomically
-from rag_evaluation_framework.judging.verdict import AnswerCounter, AnswerVerdict, decide_result, read_verdict
+from rag_evaluation_framework.judging.verdict import AnswerCounter, AnswerVerdict, read_verdict
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan
@@ -37,6 +37,7 @@ from rag_evaluation_framework.records.responses import TURNS, Failure, Hit, Resp
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
 from rag_evaluation_framework.records.samples import REFERENCE_HASH, Dataset, Refusal, Sample, Turn, Usage
 from rag_evaluation_framework.records.scores import Score
+from rag_evaluation_framework.results.answer_labels import AnswerLabels, labels_beside
 from rag_evaluation_framework.results.breakdowns import read_blame
 from rag_evaluation_framework.results.comparison import (
     Comparison,
@@ -404,7 +405,8 @@ def rows_of_document(document: Mapping[str, Any]) -> tuple[RunHead, list[Row]]:
     """Return the head and the rows of a results document; the rows have no samples."""
     figures = _figures_of(document)
     queries = enumerate(document.get("query_results") or ())
-    return _head_of(document), [_row(place, query, figures) for place, query in queries]
+    labels = labels_beside()
+    return _head_of(document), [_row(place, query, figures, labels) for place, query in queries]
 
 
 def _head_of(document: Mapping[str, Any]) -> RunHead:
@@ -451,10 +453,10 @@ def shard_at(path: Path) -> Evaluation | None:
     if parts is None:
         return None
     document, read = parts
-    figures = _figures_of(document)
+    figures, labels = _figures_of(document), labels_beside()
 
     def rows(queries: Iterable[Any]) -> Iterator[Row]:
-        return (_row(place, query, figures) for place, query in enumerate(queries))
+        return (_row(place, query, figures, labels) for place, query in enumerate(queries))
 
     return _evaluation(document, lambda: rows(read()), rows(_checked(document, read(), path)))
 
@@ -517,7 +519,7 @@ def _judged_part(written: Any) -> JudgedPart | None:
     return None if None in found else JudgedPart(*found)
 
 
-def _row(place: int, query: Any, figures: dict[str, Figure]) -> Row:
+def _row(place: int, query: Any, figures: dict[str, Figure], labels: AnswerLabels) -> Row:
     def method(name: str) -> str:
         return figures[name].method.removesuffix(PARTLY) if name in figures else "unknown"
 
@@ -532,9 +534,10 @@ def _row(place: int, query: Any, figures: dict[str, Figure]) -> Row:
         scores.append(made(name, str(told.get("reason")), method=method(name), details=details.get(name)))
     result = SampleResult(str(query.get("query_id")), _response(query), tuple(scores))
     sample, blame = _sample(query), read_blame(query.get("blame"))
-    if (written := query.get("verdict")) is not None:
-        verdict: AnswerVerdict | None = read_verdict(written)
-    elif (verdict := None if sample is None else decide_result(sample, result)) is not None:
+    written = query.get("verdict")
+    known: AnswerVerdict | None = None if written is None else read_verdict(written)
+    verdict = known if sample is None else labels.verdict_on(sample, result, known, is_whole=False)
+    if verdict is not None and verdict is not known:
         verdict = verdict.with_cause(blame)
     return Row(
         place,

@@ -29,7 +29,7 @@ from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_fol
 from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.journal import Journal, written_entry
 from rag_evaluation_framework.results.kept_data import kept_samples
-from rag_evaluation_framework.results.results_documents import VERDICT_FILE, keep_verdict
+from rag_evaluation_framework.results.results_documents import VERDICT_FILE, keep_verdict, labels_digest
 from rag_evaluation_framework.results.run_evaluations import evaluation_of_run, suite, written
 from rag_evaluation_framework.results.run_folder import (
     CELLS,
@@ -114,7 +114,7 @@ def redecide(folder: RunFolder) -> tuple[Evaluation, Evaluation]:
             _append_verdicts(RunFolder.at(run.folder))
     after = load_run(folder)
     if before.verdict is not None:
-        after = replace(after, verdict=Gate.of_verdict(before.verdict).decide(after))
+        after = decide_gate_again(replace(after, verdict=before.verdict))
         keep_verdict(after)
     for run in after.runs:
         if run.outcome.completed:
@@ -202,7 +202,7 @@ def _suite(group: RunGroup, parts: Mapping[str, Evaluation], decided: Mapping[st
             str(group.leader.path / VERDICT_FILE)
         ) from None
     is_whole = all(part.outcome.completed for part in parts.values())
-    return suite(
+    evaluation = suite(
         group.leader.head,
         parts,
         kind=decided.get("kind", "suite"),
@@ -215,6 +215,28 @@ def _suite(group: RunGroup, parts: Mapping[str, Evaluation], decided: Mapping[st
         missing=tuple(decided.get("missing", ())),
         folder=group.leader.path,
     )
+    known = decided.get("labels") or [""] * len(evaluation.runs)
+    return evaluation if known == labels_digest(evaluation) else decide_gate_again(evaluation)
+
+
+def decide_gate_again(evaluation: Evaluation) -> Evaluation:
+    """Return an evaluation whose gate decides as it did, by the verdicts that its answers have now."""
+    moved, verdict = evaluation.regressions, evaluation.verdict
+    if moved is not None:
+        verdicts = {
+            (name, row.id): row.verdict for name, run in evaluation.named_runs.items() for row in run.rows
+        }
+        correct = {key for key, found in verdicts.items() if found is not None and found.is_correct}
+        worse, unconfirmed = (
+            tuple(each for each in names if each not in correct) for names in (moved.worse, moved.unconfirmed)
+        )
+        moved = replace(moved, worse=worse, unconfirmed=unconfirmed)
+        is_over = not (worse or unconfirmed or moved.better) and moved.word != "not evaluated"
+        moved = replace(moved, word="no worse") if is_over else moved.settled()
+        evaluation = replace(evaluation, regressions=moved)
+    if verdict is None:
+        return evaluation
+    return replace(evaluation, verdict=Gate.of_verdict(verdict).decide(evaluation))
 
 
 def _regressions(written: Any) -> Regressions | None:

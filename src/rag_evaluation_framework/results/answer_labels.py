@@ -1,0 +1,264 @@
+"""What people say of answers: one file, with which every run is read.
+
+A label is about a question, with the questions before it in a conversation, and the text of an answer, both
+in any case, spacing and punctuation. It decides while the reference is the one that stood beside it. The file
+has one label on each line and is only appended to: a later one of the same annotator replaces the earlier,
+and one without a state takes it back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from rag_evaluation_framework.errors import FileProblems, Issue, refused, shown
+from rag_evaluation_framework.files.access import ReadOnce, read_bytes
+from rag_evaluation_framework.files.atomic import BINARY, lock_taken, sync_folder
+from rag_evaluation_framework.files.project_root import in_project, project_root
+from rag_evaluation_framework.judging.verdict import (
+    NO_LABEL,
+    RULE,
+    STATES,
+    AnswerVerdict,
+    FoundLabel,
+    Label,
+    State,
+    asked_until,
+    decide_result,
+    is_reference,
+    label_together,
+)
+from rag_evaluation_framework.records.runs import SampleResult
+from rag_evaluation_framework.records.samples import (
+    REFERENCE_HASH,
+    Sample,
+    hash_of_references,
+    written_reference,
+)
+from rag_evaluation_framework.text.normalisation import folded
+
+Asked = tuple[str, ...]
+# Signs at the end of words and around them; between digits, as in 1.5, and before them they say something.
+_SIGNS = re.compile(r"[\"'`´“”‘’„«»()\[\]{}…]|[.,;:!?*_](?![0-9])|[。，、！？；：「」『』（）【】《》·]")
+
+
+class AnswerLabel(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one person says of one answer; without a ``state`` nothing any more.
+
+    ``before`` are the questions before it in a conversation, ``reference`` is what stood beside the answer.
+    """
+
+    question: str
+    answer: str
+    annotator: str
+    time: str
+    state: State | None = None
+    reference: str | None = None
+    before: Asked = ()
+
+    @classmethod
+    def of(
+        cls, asked: Asked, sample: Sample, answer: str, state: State | None, annotator: str
+    ) -> AnswerLabel:
+        """Return the label that somebody gives an answer to the last question of ``asked`` now."""
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        return cls(asked[-1], answer, annotator, now, state, written_reference(sample), asked[:-1])
+
+    @property
+    def asked(self) -> Asked:
+        return (*self.before, self.question)
+
+
+class AnswerLabels:
+    """The labels of a file, by what was asked."""
+
+    def __init__(self, labels: Iterable[AnswerLabel] = ()) -> None:
+        self._labels: dict[Asked, dict[str, dict[tuple[str, str], AnswerLabel]]] = {}
+        for label in labels:
+            answers = self._labels.setdefault(_fold_all(label.asked), {})
+            given = answers.setdefault(fold_text(label.answer), {})
+            given.pop(key := (label.annotator, hash_of_references([label.reference])), None)
+            given[key] = label
+        self._questions = {asked[-1]: number_of(asked[-1]) for asked in self._labels if asked}
+
+    def __bool__(self) -> bool:
+        return bool(self._labels)
+
+    def concern(self, sample: Sample) -> bool:
+        """Return True if any of them is about a question that is asked in a sample."""
+        return any(fold_text(each) in self._questions for each in asked_until(sample)) if self else False
+
+    def given(self, asked: Asked, sample: Sample, answer: str) -> list[AnswerLabel]:
+        """Return every label of an answer, whatever reference stood beside it."""
+        found = self._labels.get(_fold_all(asked), {}).get(fold_text(answer), {})
+        return [label for label in found.values() if label.state is not None]
+
+    def standing(self, asked: Asked, sample: Sample, answer: str) -> dict[str, AnswerLabel]:
+        """Return the labels of an answer that decide, by annotator, the latest last."""
+        known = _reference_key(sample)
+        return {
+            label.annotator: label
+            for label in self.given(asked, sample, answer)
+            if hash_of_references([label.reference]) == known
+        }
+
+    def find(self, asked: Asked, sample: Sample, answer: str) -> FoundLabel:
+        """Return what people say of an answer to the last question of ``asked``."""
+        if (answers := self._labels.get(_fold_all(asked))) is None:
+            return NO_LABEL
+        own, known, references = fold_text(answer), _reference_key(sample), []
+        for text, given in answers.items():
+            if text != own and is_reference(_together(given, known)):
+                references.append(next(label.answer for label in given.values() if label.state is not None))
+        here = answers.get(own, {})
+        label = _together(here, known)
+        is_stale = label is None and any(each.state is not None for each in here.values())
+        return FoundLabel(label, tuple(references), is_stale)
+
+    def digest(self, questions: Iterable[int]) -> str:
+        """Return what changes with every label of these questions; empty without any."""
+        wanted = set(self._questions.values()).intersection(questions)
+        lines = sorted(
+            msgspec.json.encode((asked, answer, [(*key, label.state) for key, label in given.items()]))
+            for asked, answers in (self._labels.items() if wanted else ())
+            if self._questions[asked[-1]] in wanted
+            for answer, given in answers.items()
+        )
+        return hashlib.blake2b(b"\n".join(lines), digest_size=16).hexdigest() if lines else ""
+
+    def verdict_on(
+        self, sample: Sample, result: SampleResult, known: AnswerVerdict | None, *, is_whole: bool = True
+    ) -> AnswerVerdict | None:
+        """Return the verdict on an answer as it is read: the ``known`` one, unless labels decide another.
+
+        What is not known ``whole`` was decided by more than what is left of it: only labels of that answer
+        decide, and what words find in answers that are labeled correct.
+        """
+        is_fresh = known is not None and (known.rule == RULE or not is_whole)
+        if not self.concern(sample):
+            return known if is_fresh else decide_result(sample, result)
+        decided = decide_result(sample, result, self)
+        if is_whole or known is None or decided is None or decided.to_confirm:
+            return decided
+        is_by_person = any(each.by == "person" for each in decided.answers)
+        is_by_words = known.by in ("words", None) and decided.is_judged
+        return decided if is_by_person or is_by_words else known
+
+
+def _together(given: dict[tuple[str, str], AnswerLabel], known: str) -> Label | None:
+    states = [each.state for (_, reference), each in given.items() if reference == known and each.state]
+    return label_together(states)
+
+
+def fold_text(text: str) -> str:
+    """Return a text in lower case, without spaces that repeat and signs that say nothing.
+
+    >>> fold_text("It  takes 1.5 hours!") == fold_text("it takes 1.5 hours.")
+    True
+    """
+    return " ".join(_SIGNS.sub(" ", folded(text)).split())
+
+
+def number_of(question: str) -> int:
+    """Return the number under which a folded question is kept with the figures of a run."""
+    return int.from_bytes(hashlib.blake2b(question.encode(errors="surrogatepass"), digest_size=8).digest())
+
+
+def questions_of(sample: Sample) -> set[int]:
+    """Return the numbers of all that is asked in a sample."""
+    return {number_of(fold_text(each)) for each in asked_until(sample)}
+
+
+def _fold_all(asked: Asked) -> Asked:
+    return tuple(map(fold_text, asked))
+
+
+def _reference_key(sample: Sample) -> str:
+    """Return the digits of what is expected, where the text itself is not at hand too."""
+    expected = written_reference(sample)
+    hashed = str(sample.extra.get(REFERENCE_HASH) or "").partition(",")[0]
+    return hash_of_references([expected]) if expected is not None or not hashed else hashed
+
+
+# Where they are, how they are read, and how one is added.
+
+_READ: ReadOnce[AnswerLabels] = ReadOnce()
+_NONE = AnswerLabels()
+_BEGINNING, _LONGEST = b'{"question":', 1 << 20
+
+
+def labels_file(runs_directory: Path | None = None) -> Path:
+    """Return where labels are: in the project, else in ``answers`` beside the folder of the runs."""
+    if runs_directory is None or project_root() is not None:
+        return in_project(*(("data",) if project_root() is not None else ()), "answers", "labels.jsonl")
+    return runs_directory.parent / "answers" / "labels.jsonl"
+
+
+def labels_beside(runs_directory: Path | None = None) -> AnswerLabels:
+    """Return the labels for runs of this folder, or of the current one."""
+    path = labels_file(runs_directory)
+    return _READ.of(path, lambda: AnswerLabels(read_labels(path))) if path.is_file() else _NONE
+
+
+def read_labels(path: Path) -> list[AnswerLabel]:
+    """Return the labels of a file in its order; every damaged line is in one error.
+
+    The beginning of a line at the end, which a kill has left, was never acknowledged and is skipped.
+    """
+    labels: list[AnswerLabel] = []
+    problems = FileProblems(str(path))
+    content = read_bytes(path)
+    lines = content[: len(content) - _torn(content)].split(b"\n")
+    for number, line in enumerate(lines, 1):
+        try:
+            labels += [msgspec.json.decode(line, type=AnswerLabel)] if line.strip() else ()
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            expected = f"a label with question, answer, annotator, time and state ({', '.join(STATES)})"
+            found = f"{shown(line[:60].decode(errors='replace'))} ({error})"
+            problems.add(Issue("damaged-line", expected, found, line=number))
+    problems.raise_if_any()
+    return labels
+
+
+def append_labels(path: Path, labels: Sequence[AnswerLabel]) -> None:
+    """Add labels at the end of a file, on the disk when this returns; others may add theirs meanwhile."""
+    text = b"".join(msgspec.json.encode(label) + b"\n" for label in labels)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        is_new = not path.exists()
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | BINARY, 0o666)
+        try:
+            with suppress(OSError):  # some network shares lock no file
+                lock_taken(descriptor)
+            size = os.fstat(descriptor).st_size
+            os.lseek(descriptor, -min(size, _LONGEST), os.SEEK_END)
+            content = os.read(descriptor, _LONGEST)
+            if torn := _torn(content):
+                os.ftruncate(descriptor, size - torn)
+            elif content and not content.endswith(b"\n"):
+                text = b"\n" + text
+            while text:
+                text = text[os.write(descriptor, text) :]
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        if is_new:
+            sync_folder(path.parent)
+    except OSError as error:
+        raise refused("write", path, error) from error
+
+
+def _torn(content: bytes) -> int:
+    """Return how many bytes at the end are the beginning of a label that was never whole."""
+    last = content[content.rfind(b"\n") + 1 :]
+    with suppress(msgspec.DecodeError, UnicodeDecodeError):
+        msgspec.json.decode(last, type=AnswerLabel)
+        return 0
+    return len(last) if last[: len(_BEGINNING)] == _BEGINNING[: len(last)] else 0
