@@ -72,7 +72,7 @@ def command(subject: str, **given: Any) -> None:
     total = given["draw"]
     desk = open_desk(
         subject,
-        annotator=given["annotator"] or _user(),
+        annotator=given["annotator"] or user_name(),
         is_blind=given["blind"],
         corpus=given["corpus"],
         glob=given["glob"],
@@ -221,7 +221,8 @@ def show(server: LocalServer, *, is_opened: bool) -> None:
     server.run()
 
 
-def _user() -> str:
+def user_name() -> str:
+    """Return the name of the user of this machine."""
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):

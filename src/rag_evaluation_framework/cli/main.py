@@ -284,6 +284,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "export": "Write a run as CSV, Excel, LaTeX …, or record it in MLflow, LangSmith …",
     },
     "Trust": {
+        "label": "Say of each answer of a run whether it is correct, with one key.",
         "calibrate": "Check the metrics of a run against human labels, and correct its figures.",
         "aa": "Show how often the gate fails an agent that did not change.",
         "redecide": "Decide the answers of saved runs again by the present rules.",

@@ -87,7 +87,7 @@ def command(
     if sum([failed, not_judged, flagged, missed, worst is not None, bool(samples)]) > 1:
         options = "--failed, --not-judged, --flagged, --missed, --worst and --sample"
         raise UsageError(f"expected one of {options}, got several")
-    evaluation = _evaluation(run, runs_dir)
+    evaluation = open_evaluation(run, runs_dir)
     check_metrics(() if metric is None else (metric,), evaluation.runs)
     of_slice = _slice(slice_by)
     words, holds = _NOT_JUDGED if not_judged else _FLAGGED if flagged else _FAILED
@@ -120,7 +120,8 @@ def command(
     _show(evaluation, title, rows, everything=everything)
 
 
-def _evaluation(run: str | None, runs_dir: Path) -> Evaluation:
+def open_evaluation(run: str | None, runs_dir: Path) -> Evaluation:
+    """Load a run by what people call it, or the latest."""
     from rag_evaluation_framework.results.run_groups import latest_run
     from rag_evaluation_framework.results.stored_evaluations import find_evaluation
     from rag_evaluation_framework.results.stored_runs import load_run

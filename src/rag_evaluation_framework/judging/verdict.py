@@ -280,6 +280,7 @@ class FoundLabel(NamedTuple):
     label: Label | None = None
     references: tuple[str, ...] = ()
     is_to_confirm: bool = False
+    why: str = ""
 
 
 NO_LABEL = FoundLabel()
@@ -297,6 +298,12 @@ def label_together(states: Sequence[State]) -> Label | None:
     if len({_GRADES.get(state, "wrong") for state in states}) > 1:
         return "disputed"
     return states[-1] if states else None
+
+
+def grade_of(label: Label) -> Grade | None:
+    """Return the grade of a label; ``None`` where annotators disagree, or nothing is judged."""
+    grade = None if label == "disputed" else _GRADES.get(label, "wrong")
+    return None if grade == NOT_JUDGED or label == "no_answer" else grade
 
 
 def is_reference(label: Label | None) -> bool:
@@ -496,6 +503,8 @@ def _decide_labeled(
     """Decide by what people say of the answer, where there is something."""
     found = NO_LABEL if labels is None else labels.find(asked, sample, response.text or "")
     verdict = decide(sample, response, scores, found.label, turn=turn, labeled=found.references)
+    if found.label is not None and verdict.by == "person":
+        verdict = replace(verdict, why=found.why)
     return replace(verdict, to_confirm=True) if found.is_to_confirm else verdict
 
 

@@ -52,7 +52,6 @@ FLAGS: Mapping[Flag, str] = {
 }
 """What is flagged about an answer, in words."""
 _DECIDERS = {
-    "person": "label",
     "check": "check",
     "metric": "metric",
     "judge": "LLM judge",
@@ -170,7 +169,8 @@ def _verdict_of(row: Row, verdict: AnswerVerdict, *, is_told_by: bool = True) ->
     reason = (row.response.failure is not None and verdict.is_unanswered and row.error) or verdict.why
     decider = _DECIDERS.get(verdict.by or "") if is_told_by else None
     told = f"{verdict.name}: {reason}" + (f" ({decider})" if decider else "")
-    return "; ".join([told, *(FLAGS[flag] for flag in verdict.flags)])
+    stale = ["its label was given beside another reference: confirm it"] if verdict.to_confirm else []
+    return "; ".join([told, *(FLAGS[flag] for flag in verdict.flags), *stale])
 
 
 def changes_of_answer(row: Row) -> str:
@@ -355,7 +355,13 @@ def counts_sentence(counts: AnswerCounts) -> str:
         leaning = f" ({counts.looks_wrong:,} {look} wrong)" if counts.looks_wrong else ""
         told.append(f"{counts.not_judged:,} not judged{leaning}")
     flags = [f"{n:,} flagged: {FLAGS[flag]}" for flag, n in counts.flags.items()]
+    flags += [labels_to_confirm(counts.to_confirm)] if counts.to_confirm else []
     return "; ".join([f"{counted(counts.total, 'answer')}{to_questions}: {', '.join(told)}", *flags])
+
+
+def labels_to_confirm(count: int) -> str:
+    """Say how many labels do not decide because the reference has changed."""
+    return f"{counted(count, 'label')} to confirm (the reference has changed)"
 
 
 def counts_sentences(evaluation: Evaluation) -> Iterator[str]:

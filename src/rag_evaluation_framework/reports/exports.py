@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -145,14 +145,20 @@ def _shards(evaluation: Evaluation, path: Path) -> None:
 
 
 def _xlsx(evaluation: Evaluation, path: Path) -> None:
+    sheets = {"answers": list(answer_rows(evaluation)), "figures": list(figure_rows(evaluation))}
+    write_workbook(path, sheets)
+
+
+def write_workbook(
+    path: Path, sheets: Mapping[str, Sequence[Mapping[str, Any]]], first: Sequence[str] = ()
+) -> None:
+    """Write rows as the sheets of an Excel workbook, by their titles; ``first`` are columns of each."""
     openpyxl = extra_module("openpyxl", feature="export to xlsx", extra="xlsx")
     book = openpyxl.Workbook()
-    for sheet, title, rows in (
-        (book.active, "answers", list(answer_rows(evaluation))),
-        (book.create_sheet(), "figures", list(figure_rows(evaluation))),
-    ):
-        sheet.title = title
-        names = list(dict.fromkeys(name for row in rows for name in row))
+    book.remove(book.active)
+    for title, rows in sheets.items():
+        sheet = book.create_sheet(title)
+        names = list(dict.fromkeys([*first, *(name for row in rows for name in row)]))
         for column, name in enumerate(names, start=1):
             sheet.cell(1, column, name)
         for line, row in enumerate(rows, start=2):
@@ -161,7 +167,7 @@ def _xlsx(evaluation: Evaluation, path: Path) -> None:
                     cell = sheet.cell(line, column)
                     # Whatever it begins with, a text is a text and never a formula.
                     is_text = isinstance(row[name], str)
-                    cell.value = _allowed(row[name]) if is_text else row[name]
+                    cell.value = allowed_text(row[name]) if is_text else row[name]
                     if is_text:
                         cell.data_type = "s"
         sheet.freeze_panes = "A2"
@@ -174,7 +180,7 @@ _NOT_IN_CELLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|[\ud800-\u
 _LONGEST_CELL = 32_767
 
 
-def _allowed(text: str) -> str:
+def allowed_text(text: str) -> str:
     """Return what a cell of a workbook can hold: no control characters, and no more than so many."""
     return _NOT_IN_CELLS.sub("\ufffd", text)[:_LONGEST_CELL]
 

@@ -15,6 +15,7 @@ from rag_evaluation_framework.errors import MissingExtraError, UsageError
 from rag_evaluation_framework.extensions import Registry, Specification
 from rag_evaluation_framework.judging.methods import MethodCard
 from rag_evaluation_framework.metrics.declaration import Metric
+from rag_evaluation_framework.reports.cases import labels_to_confirm
 from rag_evaluation_framework.reports.screen import (
     BAD,
     BOLD,
@@ -174,6 +175,8 @@ def show_results(screen: Screen, folder: Path, found: Sequence[StoredResult]) ->
     for each in found:
         if each.error:
             screen.say(f"broken: {each.error}", hang=2)
+        if stale := each.answers.get("to_confirm"):
+            screen.say(f"{each.id}: {labels_to_confirm(stale)}", hang=2)
     ids = [each.id for each in found if each.error is None]
     same = [each.id for each in found if each.error is None and each.dataset == found[0].dataset][:2]
     if len(same) == 2 and len(set(ids)) == len(ids):

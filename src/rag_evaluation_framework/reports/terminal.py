@@ -221,7 +221,8 @@ def shown_figures(evaluation: Evaluation) -> list[Figure]:
 
 def _figures(screen: Screen, evaluation: Evaluation) -> None:
     moved, counts = evaluation.regressions, evaluation.answers
-    if counts.total and (counts.correct < counts.total or counts.flagged or counts.conversations):
+    is_worth_saying = counts.flagged or counts.conversations or counts.to_confirm
+    if counts.total and (counts.correct < counts.total or is_worth_saying):
         screen.say(counts_sentence(counts), indent=2, hang=4)
     if evaluation.kind == "systems":
         systems_screen(screen, evaluation)

@@ -32,8 +32,10 @@ from rag_evaluation_framework.judging.verdict import (
     State,
     asked_until,
     decide_result,
+    grade_of,
     is_reference,
     label_together,
+    name_of_state,
 )
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import (
@@ -120,7 +122,7 @@ class AnswerLabels:
         here = answers.get(own, {})
         label = _together(here, known)
         is_stale = label is None and any(each.state is not None for each in here.values())
-        return FoundLabel(label, tuple(references), is_stale)
+        return FoundLabel(label, tuple(references), is_stale, _why(here, known, label))
 
     def digest(self, questions: Iterable[int]) -> str:
         """Return what changes with every label of these questions; empty without any."""
@@ -155,6 +157,18 @@ class AnswerLabels:
 def _together(given: dict[tuple[str, str], AnswerLabel], known: str) -> Label | None:
     states = [each.state for (_, reference), each in given.items() if reference == known and each.state]
     return label_together(states)
+
+
+def _why(given: dict[tuple[str, str], AnswerLabel], known: str, label: Label | None) -> str:
+    """Say who gave an answer its label, or who disagrees."""
+    said = {
+        who: name_of_state(each.state)
+        for (who, reference), each in given.items()
+        if reference == known and each.state
+    }
+    if label is not None and grade_of(label) is None:
+        return f"annotators disagree: {', '.join(f'{who} {state}' for who, state in said.items())}"
+    return f"labeled by {', '.join(said)}"
 
 
 def fold_text(text: str) -> str:

@@ -15,6 +15,7 @@ from rag_evaluation_framework.errors import RagEvalError, UsageError, counted, s
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.judging.verdict import AnswerCounts
+from rag_evaluation_framework.results.answer_labels import labels_file
 from rag_evaluation_framework.results.baselines import latest_of_branch
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.results_documents import VERDICT_FILE
@@ -26,7 +27,7 @@ from rag_evaluation_framework.results.run_folder import (
 )
 from rag_evaluation_framework.results.run_groups import Summaries, list_runs
 from rag_evaluation_framework.results.storage import named_id, results_paths, rows_of_document
-from rag_evaluation_framework.results.stored_runs import load
+from rag_evaluation_framework.results.stored_runs import load, stored_answers
 from rag_evaluation_framework.results.verdicts import Verdict
 from rag_evaluation_framework.startup import dataclass, field
 
@@ -120,10 +121,13 @@ def stored_results(runs_directory: str | Path, *, keep: bool = True) -> list[Sto
     stored = results_paths(results) if results.is_dir() else []
     # What a project keeps of a run is listed with the run, which knows its verdict too.
     stored = [path for path in stored if named_id(path) not in of_runs]
-    summaries = Summaries(Path(runs_directory), "results")
+    summaries, labels = Summaries(Path(runs_directory), "results"), labels_file(Path(runs_directory))
     found = [
         summaries.of(
-            str(path), (path, path.with_name(VERDICT_FILE)), StoredResult, make=partial(_stored_result, path)
+            str(path),
+            (path, path.with_name(VERDICT_FILE), labels),
+            StoredResult,
+            make=partial(_stored_result, path),
         )
         for path in (*runs, *stored)
         if path.is_file()
@@ -143,20 +147,21 @@ def _stored_result(path: Path) -> StoredResult:
     summary = document.get("summary") or {}
     if is_run and "cells" in document:
         return _swept(name, path, document)
+    answers, word = stored_answers(path, summary.get("answers"))
     return StoredResult(
         id=str(document.get("evaluation_id") or name),
         path=str(path),
         when=document.get("timestamp"),
         dataset=document.get("dataset_id"),
         target=document.get("system_version") or document.get("target"),
-        answers=summary.get("answers") or _decide_answers(document),
+        answers=answers or _decide_answers(document),
         metrics={
             metric: written.get("value")
             for section in _SECTIONS
             for metric, written in (document.get(section) or {}).items()
             if isinstance(written, Mapping) and "n_scored" in written
         },
-        verdict=_word(path.with_name(VERDICT_FILE)) if is_run else None,
+        verdict=word or (_word(path.with_name(VERDICT_FILE)) if is_run else None),
     )
 
 

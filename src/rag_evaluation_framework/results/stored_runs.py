@@ -24,6 +24,7 @@ from rag_evaluation_framework.files.access import is_there, open_reading, plain_
 from rag_evaluation_framework.judging.verdict import decide_result
 from rag_evaluation_framework.records.runs import JudgeUsage, ResourceUsage, RunHead
 from rag_evaluation_framework.records.samples import Dataset
+from rag_evaluation_framework.results.answer_labels import labels_beside
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder, summed_up
 from rag_evaluation_framework.results.gate import Gate
@@ -99,6 +100,23 @@ def load_run(folder: RunFolder, dataset: str | Path | None = None) -> Evaluation
     single = dataset if len(group.runs) == 1 else None
     parts = {name: _one_run(run, decided, single) for name, run in group.runs.items()}
     return _suite(group, parts, decided)
+
+
+def stored_answers(path: Path, known: Any) -> tuple[Mapping[str, Any] | None, str | None]:
+    """Return the counts of the answers of a results file, with the labels of today, and its gate's word.
+
+    The counts are those that are ``known`` and the word is ``None`` where labels change nothing.
+    """
+    folder, counts = path.parent, known if isinstance(known, Mapping) else None
+    is_run = path.name == "results.json" and (folder / "head.json").is_file()
+    is_labeled = counts is not None and bool(_mapping(counts.get("by")).get("person"))
+    if not is_labeled and not labels_beside(folder.parent if is_run else None):
+        return counts, None
+    if not is_run:
+        return evaluation_of_document(readable_results(path)).answers.to_dict(), None
+    evaluation = load_run(RunFolder.at(folder))
+    answers = next((part.answers for part in evaluation.runs if part.folder == folder), evaluation.answers)
+    return answers.to_dict(), None if evaluation.verdict is None else evaluation.verdict.word
 
 
 def redecide(folder: RunFolder) -> tuple[Evaluation, Evaluation]:

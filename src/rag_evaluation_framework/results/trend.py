@@ -21,6 +21,7 @@ from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.judging.verdict import CORRECT, GRADES, NOT_JUDGED, WRONG
 from rag_evaluation_framework.metrics.declaration import known_metric
 from rag_evaluation_framework.results.comparison import evaluated_dataset, metric_sections
+from rag_evaluation_framework.results.stored_runs import stored_answers
 from rag_evaluation_framework.results.summaries import is_higher_better
 from rag_evaluation_framework.startup import asdict, dataclass, replace
 from rag_evaluation_framework.statistics.intervals import t_quantile
@@ -231,8 +232,11 @@ def stored_documents(
 
 def _without_queries(path: Path) -> dict[str, Any]:
     parts = msgspec.json.decode(read_bytes(path), type=dict[str, msgspec.Raw])
-    return {
+    document = {
         name: msgspec.json.decode(part)
         for name, part in parts.items()
         if name not in ("query_results", "statistical_analysis", "blame")
     }
+    if isinstance(summary := document.get("summary"), dict):
+        summary["answers"], _ = stored_answers(path, summary.get("answers"))
+    return document
