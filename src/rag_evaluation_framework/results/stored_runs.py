@@ -67,7 +67,8 @@ def load(
     if path.is_file() and plain_name(path).endswith(".json") and (ranking := _ranking(path)):
         return ranking
     if path.name.endswith(SUFFIXES) or path.name == "results.json":
-        return evaluation_of_document(readable_results(path))
+        is_of_run = (path.parent / "head.json").is_file()
+        return evaluation_of_document(readable_results(path), path.parent.parent if is_of_run else None)
     if path.exists():
         return read_dataset(path, map=map)
     raise UsageError(
