@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import Result
 
 from command_lines import invoked
@@ -89,6 +90,10 @@ def test_a_run_is_calibrated_by_the_annotations_of_two(folder: Path) -> None:
     lines = done.stdout.splitlines()
     assert lines[0] == "ports_1: 80 answers of 120 labelled by 2 annotators (anna, ben)"
     assert any(line.startswith("exact_match: validated on 80 labels; mean of annotators") for line in lines)
+    at = lines.index("To hold later runs to the level of this one, put these lines in agent.yaml:")
+    manifest = yaml.safe_load("\n".join(lines[at + 1 :]))
+    limits = manifest["spec"]["evaluation"]["thresholds"]
+    assert limits["exact_match"].keys() == {"min"}
     assert any(line.split()[:2] == ["token_f1", "words"] and " overall " in line for line in lines)
     assert "what people would say of the whole run" in done.stdout
 
@@ -134,6 +139,7 @@ def test_a_plain_table_of_labels_will_do(folder: Path) -> None:
     done = calibrated(folder, "--labels", table, "-m", "token_f1")
     assert "token_f1: checked on 30 labels, too few to rely on; one annotator each" in done.stdout
     assert "validated" not in done.stdout
+    assert done.stdout.rstrip().endswith("show no metric reliable enough for a threshold in agent.yaml.")
 
 
 def test_two_tables_without_names_are_those_of_two_people(folder: Path, tmp_path: Path) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil, floor
 
 from rag_evaluation_framework.datasets.annotator_agreement import AgreementFigure
 from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.metrics.declaration import known_metric
 from rag_evaluation_framework.reports.screen import (
     BY,
     COUNT,
@@ -52,6 +54,27 @@ def show_calibration(screen: Screen, report: Calibration, *, confidence: float =
     screen.gap()
     for note in _notes(report):
         screen.say(note, hang=2)
+    screen.gap()
+    _show_manifest_lines(screen, report)
+
+
+def _show_manifest_lines(screen: Screen, report: Calibration) -> None:
+    """Add the lines of a manifest that hold later runs to what people said of this one."""
+    validated = [metric for metric in report.metrics if metric.is_validated]
+    if not validated:
+        screen.say("These labels show no metric reliable enough for a threshold in agent.yaml.")
+        return
+    screen.say("To hold later runs to the level of this one, put these lines in agent.yaml:")
+    screen.say("spec:", indent=2)
+    screen.say("evaluation:", indent=4)
+    screen.say("thresholds:", indent=6)
+    for metric in validated:
+        known = known_metric(metric.metric)
+        is_floor = not metric.is_turned_round if known is None else known.higher_is_better
+        side, bound = ("min", floor) if is_floor else ("max", ceil)
+        level = bound(round(metric.metric_mean * 100, 6)) / 100
+        rated = figure((metric.mean or metric.share).value)
+        screen.say(f"{metric.metric}: {{{side}: {level:.2f}}}  # people: {rated}", indent=8)
 
 
 def _matching(match: LabelMatch) -> str:

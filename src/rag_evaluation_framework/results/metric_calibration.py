@@ -373,6 +373,11 @@ class MetricCalibration:
     against: str | None
 
     @property
+    def is_validated(self) -> bool:
+        """Return True if it surely tells the answers that people call good from the others."""
+        return self.verdict.startswith("validated")
+
+    @property
     def verdict(self) -> str:
         """What may be said of the metric, in a line."""
         checked = f"checked on {counted(self.n_labels, 'label')}"
