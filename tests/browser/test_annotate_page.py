@@ -11,6 +11,7 @@ import pytest
 
 from rag_evaluation_framework.adapters.local_server import LocalServer
 from rag_evaluation_framework.cli.annotate import answers, open_desk, saving
+from rag_evaluation_framework.results.answer_labels import read_labels
 
 ENGLISH = "The ferry leaves at noon. Dogs travel free of charge."
 EMOJI = "Bring 👩‍👩‍👧 and 🏴󠁧󠁢󠁳󠁣󠁴󠁿 flags, a ☕️ and é by 8."
@@ -179,6 +180,27 @@ def test_an_answer_is_rated_by_keys_and_the_next_item_comes(desk: Desk) -> None:
     assert record["metadata"]["finished"] is True
     assert 0 < record["metadata"]["annotation_time_seconds"] < 60
     assert desk.page.text_content("#progress-title") == "1 of 2 done"
+
+
+def test_keys_label_answers_and_go_to_the_next(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    keys, page = desk.page.keyboard, desk.page
+    assert page.locator("#work .contexts li").first.is_visible()
+    keys.press("c")
+    page.wait_for_selector("html[data-ready=q2]")
+    assert page.text_content("#progress-title") == "1 of 2 done"
+    keys.press("w")
+    page.wait_for_function("() => DATA.items[1].finished")
+    keys.press("k")
+    page.wait_for_selector("html[data-ready=q1]")
+    assert page.get_attribute("[data-f='label correct']", "aria-pressed") == "true"
+    keys.press("c")
+    page.wait_for_selector("[data-f='label correct'][aria-pressed=false]")
+    page.wait_for_function("() => telling.then(() => true)")
+    found = [(each.answer, each.state) for each in read_labels(tmp_path / "answers" / "labels.jsonl")]
+    assert found == [(ANSWER, "correct"), (ANSWER, "wrong"), (ANSWER, None)]
 
 
 def test_hostile_text_shows_as_it_is(desk: Desk) -> None:

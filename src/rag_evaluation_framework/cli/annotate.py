@@ -139,6 +139,7 @@ def open_desk(
         is_blind=is_blind,
         title=loaded.name or path.name if isinstance(loaded, Dataset) else loaded.head.run_id,
         order=order,
+        runs_directory=None if isinstance(loaded, Dataset) or loaded.folder is None else loaded.folder.parent,
     )
 
 

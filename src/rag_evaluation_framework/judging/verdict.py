@@ -274,6 +274,11 @@ KEYS: tuple[Key, ...] = get_args(Key)
 """What a person says of an answer with one key."""
 
 
+def key_of_state(state: State) -> Key | None:
+    """Return the key that stands for the grade of a state; ``None`` if it is not judged."""
+    return dict(zip(GRADES, KEYS, strict=False)).get(_GRADES.get(state, "wrong"))
+
+
 class FoundLabel(NamedTuple):
     """What people say of an answer; ``references`` are others to the same question that are correct."""
 

@@ -30,10 +30,17 @@ from rag_evaluation_framework.datasets.recognition import (
     ground_truth_files,
 )
 from rag_evaluation_framework.errors import RagEvalError, UsageError, invalid
-from rag_evaluation_framework.judging.verdict import AnswerVerdict
+from rag_evaluation_framework.judging.verdict import (
+    KEYS,
+    AnswerVerdict,
+    Key,
+    asked_until,
+    key_of_state,
+    state_of_key,
+)
 from rag_evaluation_framework.records.citations import SpanCitation, parse_citations, place_in
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentNames
-from rag_evaluation_framework.records.responses import Response
+from rag_evaluation_framework.records.responses import Response, answered_turns, is_conversation
 from rag_evaluation_framework.records.samples import (
     QUALITY_SCORES,
     Annotation,
@@ -44,6 +51,12 @@ from rag_evaluation_framework.records.samples import (
 from rag_evaluation_framework.reports.annotation_form import SUPPORTS, AnnotationForm, text_of
 from rag_evaluation_framework.reports.page import FilledPage, filled_page
 from rag_evaluation_framework.reports.run_page import verdict_fields
+from rag_evaluation_framework.results.answer_labels import (
+    AnswerLabel,
+    append_labels,
+    labels_beside,
+    labels_file,
+)
 from rag_evaluation_framework.results.calibration import Telling, in_telling_order, telling
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.startup import dataclass, field, replace
@@ -51,7 +64,8 @@ from rag_evaluation_framework.text.sentences import sentence_spans
 
 _TOOL = "rag-eval annotate"
 _KEYS = {
-    "j k": "next and previous item",
+    "j k s": "next, previous, and next again: skip",
+    "c p w": "the answer is correct, partly correct or wrong; again takes it back",
     "1 … 5": "score the marked criterion and go on to the next",
     "u": "the marked sentence is unsupported, or not",
     ", .": "choose the sentence",
@@ -97,6 +111,15 @@ class Item:
     @property
     def answer(self) -> str | None:
         return self.response.text
+
+    @property
+    def labeled(self) -> tuple[tuple[str, ...], Sample, str]:
+        """What is asked, the sample and the answer that a label is about: of a conversation the last."""
+        turns = (answered_turns(self.sample, self.response) or ()) if is_conversation(self.sample) else ()
+        if not turns:
+            return asked_until(self.sample), self.sample, self.answer or ""
+        turn = turns[-1]
+        return asked_until(self.sample, turn.number), turn.as_sample(self.sample), turn.answer
 
 
 def items_of_dataset(dataset: Dataset, path: Path) -> list[Item]:
@@ -168,6 +191,7 @@ class AnnotationDesk:
         is_blind: bool = False,
         title: str = "",
         order: str = "",
+        runs_directory: Path | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         if not items:
@@ -178,6 +202,7 @@ class AnnotationDesk:
         self._documents, self._names = documents, DocumentNames.of_records(documents)
         self.annotator, self.is_blind, self._clock = annotator, is_blind, clock
         self.title, self._order = title, order
+        self._runs_directory = runs_directory
         self._called = self._names_in_use(items)
         self._paths: dict[Callable[[], GroundTruthFiles], Path] = {}
         self._own: dict[Path, tuple[Annotation, ...]] = {}
@@ -188,8 +213,9 @@ class AnnotationDesk:
 
     @property
     def files(self) -> list[Path]:
-        """The files that the annotations are written to."""
-        return list(self._own)
+        """The files that the annotations and labels are written to."""
+        labels = labels_file(self._runs_directory)
+        return [*self._own, *([labels] if labels.is_file() else [])]
 
     def head(self) -> dict[str, Any]:
         """Return what the page begins with: the queue, the names of the documents, the state of things."""
@@ -207,7 +233,7 @@ class AnnotationDesk:
                     "key": key,
                     "question": item.sample.question[:_SHOWN_QUESTION],
                     "why": "" if self.is_blind else item.tells.why,
-                    "finished": key in self._finished,
+                    "finished": key in self._finished or self._label(item) is not None,
                 }
                 for key, item in self._items.items()
             ],
@@ -250,7 +276,7 @@ class AnnotationDesk:
             "contexts": self._contexts(item),
             "documents": self._likely(item),
             "file": str(self._path(item)),
-            "mine": self._said(item, self._read_own(item)),
+            "mine": {**self._said(item, self._read_own(item)), "label": self._label(item)},
         }
         if not self.is_blind or key in self._finished:
             verdict = None if item.verdict is None else verdict_fields(item.verdict)
@@ -262,6 +288,7 @@ class AnnotationDesk:
         item = self._found(text_of(change, "key"))
         n_citations = len(self._citations(item))
         said = AnnotationForm.read(change, self._documents, answer=item.answer or "", n_citations=n_citations)
+        self._save_label(item, change.get("label"))
         path = self._path(item)
         self._own.pop(path, None)
         about = [each for each in self._read_own(item) if each.query_id == item.sample.id]
@@ -278,6 +305,23 @@ class AnnotationDesk:
         else:
             self._finished.discard(item.key)
         return {"item": self.item(item.key), "written": written}
+
+    def _label(self, item: Item) -> Key | None:
+        """Return the key by which the annotator labeled an answer."""
+        asked, sample, answer = item.labeled
+        given = labels_beside(self._runs_directory).standing(asked, sample, answer).get(self.annotator)
+        return None if given is None or given.state is None else key_of_state(given.state)
+
+    def _save_label(self, item: Item, key: Any) -> None:
+        """Write down that an answer is labeled, or is no longer, where that has changed."""
+        if key not in (None, *KEYS):
+            raise invalid("label", " or ".join(KEYS), key)
+        if item.answer is None or key == self._label(item):
+            return
+        asked, sample, answer = item.labeled
+        state = None if key is None else state_of_key(key, sample, answer)
+        label = AnswerLabel.of(asked, sample, answer, state, self.annotator)
+        append_labels(labels_file(self._runs_directory), [label])
 
     # What people say of an item, as records and back.
 

@@ -29,7 +29,7 @@ async function tell(change, about) {
     const told = await reply.json().catch(() => ({ error: `the server answered ${reply.status}` }));
     if (!reply.ok) throw new Error(told.error);
     unsaved = Math.max(0, unsaved - 1);
-    DATA.items.find(each => each.key === about.key).finished = told.item.mine.finished;
+    DATA.items.find(each => each.key === about.key).finished = told.item.mine.finished || !!told.item.mine.label;
     Object.assign(about, { others: told.item.others, scores: told.item.scores, verdict: told.item.verdict, why: told.item.why, written: told.written });
     if (about === item) status(`Saved to ${about.file}`);
   } catch (error) {
@@ -120,10 +120,11 @@ function drawWork() {
     h('p', { class: 'kicker' }, h('span', { class: 'mono' }, item.id), item.about.map(each => h('span', {}, each)), h('span', { id: 'why' })),
     h('h2', { class: 'q', tabindex: -1, 'data-f': 'question', ...own(item.question) }, item.question),
     answered && h('div', { class: 'blk' }, h('h3', {}, item.sentences.length ? 'Answer: select each unsupported sentence' : 'Answer'), drawnAnswer()),
-    item.reference && h('details', { class: 'blk' }, h('summary', { class: 'small', 'data-f': 'reference' }, 'expected answer'), h('p', { class: 'read said', ...own(item.reference) }, item.reference)),
+    item.reference && h('div', { class: 'blk' }, h('h3', {}, 'Expected answer'), h('p', { class: 'read said', ...own(item.reference) }, item.reference)),
+    answered && drawnLabel(),
+    drawnContexts(),
     item.citations.length > 0 && drawnCitations(),
     answered && h('div', { class: 'blk' }, h('h3', {}, 'Scores, 1 poor to 5 excellent'), DATA.criteria.map(drawnCriterion)),
-    drawnContexts(),
     h('div', { class: 'blk' }, h('label', { class: 'head', for: 'note' }, 'Why (optional)'),
       h('textarea', { id: 'note', 'data-f': 'note', dir: 'auto', onchange: event => { mine.note = event.target.value; save(answered ? 'answer' : 'passage', 'note saved'); } }, mine.note)),
     h('div', { class: 'blk', id: 'others' }),
@@ -148,6 +149,19 @@ function drawnAnswer() {
     from = end;
   });
   return h('p', { class: 'read said', ...own(item.answer) }, parts, text.slice(from).join(''));
+}
+const LABELS = { c: 'correct', p: 'partly', w: 'wrong' };
+function drawnLabel() {
+  return h('div', { class: 'blk' }, h('h3', {}, 'Is the answer correct?'), h('div', { class: 'chips', role: 'group', 'aria-label': 'the answer is' }, Object.entries(LABELS).map(([key, word]) =>
+    h('button', { class: 'chip', type: 'button', 'aria-pressed': String(mine.label === word), 'data-f': 'label ' + word, onclick: () => label(word) }, word, ' ', h('kbd', { 'aria-hidden': 'true' }, key)))));
+}
+async function label(word) {
+  if (item.answer == null) return;
+  const isSame = mine.label === word;
+  mine.label = isSame ? null : word;
+  drawWork();
+  await save('answer', isSame ? 'label taken back' : `labeled ${word}`);
+  if (!isSame && !unsaved) await open(at + 1, true);
 }
 const isUnsupported = n => mine.unsupported.some(([from, to]) => from === item.sentences[n][0] && to === item.sentences[n][1]);
 function press() {
@@ -190,7 +204,7 @@ function judge(n, verdict) {
 }
 function drawnContexts() {
   if (!item.contexts.length) return null;
-  return h('details', { class: 'blk' }, h('summary', { class: 'small', 'data-f': 'contexts' }, `retrieved passages (${item.contexts.length})`),
+  return h('div', { class: 'blk' }, h('h3', {}, `Retrieved passages (${item.contexts.length})`),
     h('ol', { class: 'contexts' }, item.contexts.map((each, n) => h('li', {},
       h('p', { class: 'from' }, h('span', { class: 'rank' }, String(n + 1)), each.name && h('span', { class: 'mono' }, each.name),
         each.place && h('button', { class: 'quiet', type: 'button', 'data-f': 'context ' + n, onclick: () => show(each.place[0], each.place[1], each.place) }, 'show in the document')),
@@ -483,6 +497,8 @@ addEventListener('keydown', event => {
   if (key === '?') $('#keys').showModal();
   else if (key === 'j') open(at + 1, true);
   else if (key === 'k') open(at - 1, true);
+  else if (key === 's') open(at + 1, true);
+  else if (LABELS[key]) label(LABELS[key]);
   else if (/^[1-5]$/.test(key)) rate(criterion, +key);
   else if (key === '0' && shown != null) nothing();
   else if (key === 'u') press();
