@@ -41,6 +41,7 @@ OPENED_BY_HAND = {
     "files/atomic.py": "writes; locks temporary files",
     "files/sqlite.py": "opens caches of our own making",
     "results/journal.py": "appends",
+    "results/answer_labels.py": "appends",
     "files/process_locks.py": "locks",
     "cli/main.py": "sends output nowhere",
     "extensions.py": "reads what installed packages declare",

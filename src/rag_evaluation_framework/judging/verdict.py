@@ -27,7 +27,13 @@ from rag_evaluation_framework.records.responses import (
     is_conversation,
 )
 from rag_evaluation_framework.records.runs import SampleResult
-from rag_evaluation_framework.records.samples import REFERENCE_HASH, Refusal, Sample, question_key
+from rag_evaluation_framework.records.samples import (
+    REFERENCE_HASH,
+    Refusal,
+    Sample,
+    asked_until,
+    question_key,
+)
 from rag_evaluation_framework.records.scores import Blame, Score
 from rag_evaluation_framework.startup import dataclass, field, replace
 
@@ -294,6 +300,9 @@ NO_LABEL = FoundLabel()
 class Labels(Protocol):
     """What people say of answers."""
 
+    def concern(self, sample: Sample) -> bool:
+        """Return True if any of them is about a question that is asked in a sample."""
+
     def find(self, asked: tuple[str, ...], sample: Sample, answer: str) -> FoundLabel:
         """Return what they say of an answer to the last question of ``asked``."""
 
@@ -484,9 +493,28 @@ def decide_result(sample: Sample, result: SampleResult, labels: Labels | None = 
     )
 
 
-def asked_until(sample: Sample, number: int | None = None) -> tuple[str, ...]:
-    """Return what the user asks, up to one of the turns, counted from 1."""
-    return tuple(turn.content or "" for turn in sample.turns if turn.role == "user")[:number]
+def verdict_as_read(
+    sample: Sample,
+    result: SampleResult,
+    known: AnswerVerdict | None,
+    labels: Labels | None,
+    *,
+    is_whole: bool = True,
+) -> AnswerVerdict | None:
+    """Return the verdict on an answer as it is read: the ``known`` one, unless labels decide another.
+
+    What is not known ``whole`` was decided by more than what is left of it: only labels of that answer
+    decide, and what words find in answers that are labeled correct.
+    """
+    if labels is None or not labels.concern(sample):
+        is_fresh = known is not None and (known.rule == RULE or not is_whole)
+        return known if is_fresh else decide_result(sample, result)
+    decided = decide_result(sample, result, labels)
+    if is_whole or known is None or decided is None or decided.to_confirm:
+        return decided
+    is_by_person = any(each.by == "person" for each in decided.answers)
+    is_by_words = known.by in ("words", None) and decided.is_judged
+    return decided if is_by_person or is_by_words else known
 
 
 def _decide_turn(

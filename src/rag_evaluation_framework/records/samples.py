@@ -28,7 +28,7 @@ from rag_evaluation_framework.text.display import (
     short_repr,
     short_text,
 )
-from rag_evaluation_framework.text.normalisation import folded
+from rag_evaluation_framework.text.normalisation import fold_text, folded
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.records.citations import Citation, SpanCitation
@@ -314,6 +314,22 @@ def question_key(sample: Sample) -> str:
     return key_of_texts(
         f"{turn.role} {turn.content or ''}" for turn in sample.turns if turn.role != "assistant"
     )
+
+
+def asked_until(sample: Sample, number: int | None = None) -> tuple[str, ...]:
+    """Return what the user asks, up to one of the turns, counted from 1."""
+    return tuple(turn.content or "" for turn in sample.turns if turn.role == "user")[:number]
+
+
+def question_numbers(sample: Sample) -> set[int]:
+    """Return a number for each question of the user, the same in any case, spacing and punctuation."""
+    return set(map(question_number, asked_until(sample)))
+
+
+def question_number(question: str) -> int:
+    """Return eight bytes of a question, as a number."""
+    text = fold_text(question).encode(errors="surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest())
 
 
 def key_of_texts(texts: Iterable[str]) -> str:

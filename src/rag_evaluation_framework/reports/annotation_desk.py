@@ -30,14 +30,7 @@ from rag_evaluation_framework.datasets.recognition import (
     ground_truth_files,
 )
 from rag_evaluation_framework.errors import RagEvalError, UsageError, invalid
-from rag_evaluation_framework.judging.verdict import (
-    KEYS,
-    AnswerVerdict,
-    Key,
-    asked_until,
-    key_of_state,
-    state_of_key,
-)
+from rag_evaluation_framework.judging.verdict import KEYS, AnswerVerdict, Key, key_of_state, state_of_key
 from rag_evaluation_framework.records.citations import SpanCitation, parse_citations, place_in
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentNames
 from rag_evaluation_framework.records.responses import Response, answered_turns, is_conversation
@@ -47,18 +40,15 @@ from rag_evaluation_framework.records.samples import (
     AnswerQualityAnnotation,
     Dataset,
     Sample,
+    asked_until,
 )
 from rag_evaluation_framework.reports.annotation_form import SUPPORTS, AnnotationForm, text_of
 from rag_evaluation_framework.reports.page import FilledPage, filled_page
 from rag_evaluation_framework.reports.run_page import verdict_fields
-from rag_evaluation_framework.results.answer_labels import (
-    AnswerLabel,
-    append_labels,
-    labels_beside,
-    labels_file,
-)
+from rag_evaluation_framework.results.answer_labels import AnswerLabel, AnswerLabels, append_labels
 from rag_evaluation_framework.results.calibration import Telling, in_telling_order, telling
 from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.run_folder import labels_beside, labels_file
 from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.text.sentences import sentence_spans
 
@@ -309,7 +299,8 @@ class AnnotationDesk:
     def _label(self, item: Item) -> Key | None:
         """Return the key by which the annotator labeled an answer."""
         asked, sample, answer = item.labeled
-        given = labels_beside(self._runs_directory).standing(asked, sample, answer).get(self.annotator)
+        labels = labels_beside(self._runs_directory) or AnswerLabels()
+        given = labels.standing(asked, sample, answer).get(self.annotator)
         return None if given is None or given.state is None else key_of_state(given.state)
 
     def _save_label(self, item: Item, key: Any) -> None:

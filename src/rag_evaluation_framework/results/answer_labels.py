@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -19,36 +18,30 @@ from pathlib import Path
 import msgspec
 
 from rag_evaluation_framework.errors import FileProblems, Issue, refused, shown
-from rag_evaluation_framework.files.access import ReadOnce, read_bytes
+from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.files.atomic import BINARY, lock_taken, sync_folder
-from rag_evaluation_framework.files.project_root import in_project, project_root
 from rag_evaluation_framework.judging.verdict import (
     NO_LABEL,
-    RULE,
     STATES,
-    AnswerVerdict,
     FoundLabel,
     Label,
     State,
-    asked_until,
-    decide_result,
     grade_of,
     is_reference,
     label_together,
     name_of_state,
 )
-from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import (
     REFERENCE_HASH,
     Sample,
+    asked_until,
     hash_of_references,
+    question_number,
     written_reference,
 )
-from rag_evaluation_framework.text.normalisation import folded
+from rag_evaluation_framework.text.normalisation import fold_text
 
 Asked = tuple[str, ...]
-# Signs at the end of words and around them; between digits, as in 1.5, and before them they say something.
-_SIGNS = re.compile(r"[\"'`´“”‘’„«»()\[\]{}…]|[.,;:!?*_](?![0-9])|[。，、！？；：「」『』（）【】《》·]")
 
 
 class AnswerLabel(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -88,7 +81,7 @@ class AnswerLabels:
             given = answers.setdefault(fold_text(label.answer), {})
             given.pop(key := (label.annotator, hash_of_references([label.reference])), None)
             given[key] = label
-        self._questions = {asked[-1]: number_of(asked[-1]) for asked in self._labels if asked}
+        self._questions = {asked[-1]: question_number(asked[-1]) for asked in self._labels if asked}
 
     def __bool__(self) -> bool:
         return bool(self._labels)
@@ -135,24 +128,6 @@ class AnswerLabels:
         )
         return hashlib.blake2b(b"\n".join(lines), digest_size=16).hexdigest() if lines else ""
 
-    def verdict_on(
-        self, sample: Sample, result: SampleResult, known: AnswerVerdict | None, *, is_whole: bool = True
-    ) -> AnswerVerdict | None:
-        """Return the verdict on an answer as it is read: the ``known`` one, unless labels decide another.
-
-        What is not known ``whole`` was decided by more than what is left of it: only labels of that answer
-        decide, and what words find in answers that are labeled correct.
-        """
-        is_fresh = known is not None and (known.rule == RULE or not is_whole)
-        if not self.concern(sample):
-            return known if is_fresh else decide_result(sample, result)
-        decided = decide_result(sample, result, self)
-        if is_whole or known is None or decided is None or decided.to_confirm:
-            return decided
-        is_by_person = any(each.by == "person" for each in decided.answers)
-        is_by_words = known.by in ("words", None) and decided.is_judged
-        return decided if is_by_person or is_by_words else known
-
 
 def _together(given: dict[tuple[str, str], AnswerLabel], known: str) -> Label | None:
     states = [each.state for (_, reference), each in given.items() if reference == known and each.state]
@@ -171,25 +146,6 @@ def _why(given: dict[tuple[str, str], AnswerLabel], known: str, label: Label | N
     return f"labeled by {', '.join(said)}"
 
 
-def fold_text(text: str) -> str:
-    """Return a text in lower case, without spaces that repeat and signs that say nothing.
-
-    >>> fold_text("It  takes 1.5 hours!") == fold_text("it takes 1.5 hours.")
-    True
-    """
-    return " ".join(_SIGNS.sub(" ", folded(text)).split())
-
-
-def number_of(question: str) -> int:
-    """Return the number under which a folded question is kept with the figures of a run."""
-    return int.from_bytes(hashlib.blake2b(question.encode(errors="surrogatepass"), digest_size=8).digest())
-
-
-def questions_of(sample: Sample) -> set[int]:
-    """Return the numbers of all that is asked in a sample."""
-    return {number_of(fold_text(each)) for each in asked_until(sample)}
-
-
 def _fold_all(asked: Asked) -> Asked:
     return tuple(map(fold_text, asked))
 
@@ -201,24 +157,9 @@ def _reference_key(sample: Sample) -> str:
     return hash_of_references([expected]) if expected is not None or not hashed else hashed
 
 
-# Where they are, how they are read, and how one is added.
+# How they are read, and how one is added.
 
-_READ: ReadOnce[AnswerLabels] = ReadOnce()
-_NONE = AnswerLabels()
 _BEGINNING, _LONGEST = b'{"question":', 1 << 20
-
-
-def labels_file(runs_directory: Path | None = None) -> Path:
-    """Return where labels are: in the project, else in ``answers`` beside the folder of the runs."""
-    if runs_directory is None or project_root() is not None:
-        return in_project(*(("data",) if project_root() is not None else ()), "answers", "labels.jsonl")
-    return runs_directory.parent / "answers" / "labels.jsonl"
-
-
-def labels_beside(runs_directory: Path | None = None) -> AnswerLabels:
-    """Return the labels for runs of this folder, or of the current one."""
-    path = labels_file(runs_directory)
-    return _READ.of(path, lambda: AnswerLabels(read_labels(path))) if path.is_file() else _NONE
 
 
 def read_labels(path: Path) -> list[AnswerLabel]:

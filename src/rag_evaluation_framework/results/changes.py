@@ -20,11 +20,11 @@ from rag_evaluation_framework.judging.verdict import (
     AnswerCounter,
     AnswerCounts,
     original_sample_id,
+    verdict_as_read,
 )
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import TIMING_METHOD
-from rag_evaluation_framework.results.answer_labels import labels_beside
 from rag_evaluation_framework.results.comparison import (
     Comparison,
     ScoredMetric,
@@ -36,6 +36,7 @@ from rag_evaluation_framework.results.drawn_scores import DrawsById, draws_by_id
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, groups_of
 from rag_evaluation_framework.results.pairing import AskedRow, are_other_questions, is_left_out, pair_rows
 from rag_evaluation_framework.results.regressions import LEVEL, Flip, Flips, Side, Standing, flips_of
+from rag_evaluation_framework.results.run_folder import labels_beside
 from rag_evaluation_framework.results.summaries import is_higher_better
 from rag_evaluation_framework.results.verdicts import (
     AnswerChanges,
@@ -212,7 +213,7 @@ class _Answers:
         labels = labels_beside(None if self.evaluation.folder is None else self.evaluation.folder.parent)
         for key, _, row in self.rows() if samples else ():
             if (sample := samples.get(name := self.names[key])) is not None:
-                decided = replace(row, verdict=labels.verdict_on(sample, row.result, None))
+                decided = replace(row, verdict=verdict_as_read(sample, row.result, None, labels))
                 several.setdefault(name, []).append(_standing_of(decided, metrics))
         self.standings |= {name: _standing_together(each) for name, each in several.items()}
 

@@ -20,13 +20,17 @@ from rag_evaluation_framework.extensions import RENDERERS, TOGETHER, extra_modul
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, plain_name
 from rag_evaluation_framework.files.atomic import atomic_writer, write_text_atomically
-from rag_evaluation_framework.judging.verdict import AnswerCounter, AnswerCounts, AnswerVerdict
+from rag_evaluation_framework.judging.verdict import (
+    AnswerCounter,
+    AnswerCounts,
+    AnswerVerdict,
+    verdict_as_read,
+)
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.responses import TURNS, Response, expected_turns, told_answers
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult, Timing
 from rag_evaluation_framework.records.samples import Refusal, Sample
 from rag_evaluation_framework.records.scores import Blame, Score
-from rag_evaluation_framework.results.answer_labels import labels_beside
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.kept_data import (
     DOCUMENTS_FILE,
@@ -36,7 +40,7 @@ from rag_evaluation_framework.results.kept_data import (
     read_documents,
     together,
 )
-from rag_evaluation_framework.results.run_folder import RunFolder, Samples, listed_samples
+from rag_evaluation_framework.results.run_folder import RunFolder, Samples, labels_beside, listed_samples
 from rag_evaluation_framework.results.summaries import (
     INTERVALS,
     NO_COLUMNS,
@@ -535,7 +539,7 @@ def rows_of_folder(folder: RunFolder, samples: Samples | None = None) -> Iterato
             sample = next(sample for place, sample in listed if place == entry.index)
         verdict = entry.verdict
         if sample is not None:
-            verdict = labels.verdict_on(sample, entry.result, verdict)
+            verdict = verdict_as_read(sample, entry.result, verdict, labels)
         yield Row(entry.index, entry.result, sample, entry.timing, verdict=verdict)
 
 

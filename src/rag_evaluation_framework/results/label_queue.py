@@ -19,25 +19,19 @@ from rag_evaluation_framework.judging.verdict import (
     STATES,
     AnswerVerdict,
     Key,
-    asked_until,
     decide_result,
     grade_of,
     state_of_key,
 )
 from rag_evaluation_framework.records.responses import Response, answered_turns, is_conversation
 from rag_evaluation_framework.records.runs import SampleResult
-from rag_evaluation_framework.records.samples import Sample, written_reference
-from rag_evaluation_framework.results.answer_labels import (
-    AnswerLabel,
-    AnswerLabels,
-    append_labels,
-    fold_text,
-    labels_beside,
-    labels_file,
-)
+from rag_evaluation_framework.records.samples import Sample, asked_until, written_reference
+from rag_evaluation_framework.results.answer_labels import AnswerLabel, AnswerLabels, append_labels
 from rag_evaluation_framework.results.calibration import in_telling_order, telling
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.run_folder import labels_beside, labels_file
 from rag_evaluation_framework.startup import dataclass, field
+from rag_evaluation_framework.text.normalisation import fold_text
 from rag_evaluation_framework.text.tokens import content_keys
 
 COLUMNS = ("id", "question", "before", "expected", "answer", "passage", "label")
@@ -120,7 +114,7 @@ class LabelQueue:
 
     @property
     def labels(self) -> AnswerLabels:
-        return labels_beside(self._runs_directory)
+        return labels_beside(self._runs_directory) or AnswerLabels()
 
     def label_of(self, item: LabelItem) -> AnswerLabel | None:
         """Return the annotator's label of an answer that decides."""

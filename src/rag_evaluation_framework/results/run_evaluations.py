@@ -20,10 +20,10 @@ import numpy as np
 from rag_evaluation_framework.errors import InputError, StorageError
 from rag_evaluation_framework.files.access import read_bytes, stamp_of
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.judging.verdict import AnswerCounts
+from rag_evaluation_framework.judging.verdict import AnswerCounts, verdict_as_read
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome
+from rag_evaluation_framework.records.samples import question_numbers
 from rag_evaluation_framework.records.scores import Blame
-from rag_evaluation_framework.results.answer_labels import labels_beside, questions_of
 from rag_evaluation_framework.results.breakdowns import read_blames
 from rag_evaluation_framework.results.evaluations import Evaluation, Kind, Row, rows_of_folder, summed_up
 from rag_evaluation_framework.results.gate import (
@@ -35,7 +35,7 @@ from rag_evaluation_framework.results.gate import (
 )
 from rag_evaluation_framework.results.journal import read_entries
 from rag_evaluation_framework.results.kept_data import read_unstable, samples_at
-from rag_evaluation_framework.results.run_folder import RunFolder, Samples
+from rag_evaluation_framework.results.run_folder import RunFolder, Samples, labels_beside
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Columns, Counts, Figure, Performance
 from rag_evaluation_framework.results.verdicts import Threshold
 from rag_evaluation_framework.startup import dataclass, replace
@@ -206,7 +206,7 @@ class RunRows:
     @property
     def labels_digest(self) -> str:
         """What changes with every label of its questions; empty without any."""
-        return self.labels.digest(self.asked)
+        return "" if self.labels is None else self.labels.digest(self.asked)
 
     def __call__(self) -> Iterator[Row]:
         """Yield the finished samples."""
@@ -223,7 +223,7 @@ class RunRows:
         found = read_blames(self._folder.blame_path) if self._is_blamed else iter(())
         for row in rows_of_folder(self._folder, self._samples):
             blame = next((blame for sample_id, blame in found if sample_id == row.id), None)
-            self.asked |= set() if row.sample is None else questions_of(row.sample)
+            self.asked |= set() if row.sample is None else question_numbers(row.sample)
             yield _decided(row, blame, self._bounds)
 
     def worst(self) -> WorstRows | None:
@@ -247,7 +247,7 @@ class RunRows:
         blames = dict(read_blames(self._folder.blame_path, only=ids)) if self._is_blamed else {}
         for entry in read_entries(self._folder.journal_path, (index.offsets[place] for place in places)):
             sample = samples[entry.index]
-            verdict = self.labels.verdict_on(sample, entry.result, entry.verdict)
+            verdict = verdict_as_read(sample, entry.result, entry.verdict, self.labels)
             row = Row(entry.index, entry.result, sample, entry.timing, verdict=verdict)
             yield _decided(row, blames.get(row.id), self._bounds)
 

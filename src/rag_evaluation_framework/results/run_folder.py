@@ -55,7 +55,7 @@ from rag_evaluation_framework.errors import (
     refused,
 )
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import compressing, named_compression, read_bytes
+from rag_evaluation_framework.files.access import ReadOnce, compressing, named_compression, read_bytes
 from rag_evaluation_framework.files.atomic import Aside, atomic_writer, sync_folder, write_bytes_atomically
 from rag_evaluation_framework.files.process_locks import LockOwner, held_lock, lock_owner
 from rag_evaluation_framework.files.project_root import is_runs_directory, project_root
@@ -63,6 +63,7 @@ from rag_evaluation_framework.files.strict_json import read_lines, write_lines
 from rag_evaluation_framework.records.documents import require_unique
 from rag_evaluation_framework.records.runs import RunCounts, RunHead, SampleResult
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.results.answer_labels import AnswerLabels, read_labels
 from rag_evaluation_framework.results.journal import (
     LISTS,
     JournalEntry,
@@ -493,6 +494,24 @@ class RunFolder:
     def entry_at(self, offset: int) -> JournalEntry:
         """Read the entry that starts at an offset of the journal."""
         return next(read_entries(self.journal_path, [offset]))
+
+
+_LABELS: ReadOnce[AnswerLabels] = ReadOnce()
+
+
+def labels_file(runs_directory: Path | None = None) -> Path:
+    """Return where labels are: in the project, else in ``answers`` beside the folder of the runs."""
+    if (root := project_root()) is not None:
+        return root / "data" / "answers" / "labels.jsonl"
+    return (Path() if runs_directory is None else runs_directory.parent) / "answers" / "labels.jsonl"
+
+
+def labels_beside(runs_directory: Path | None = None) -> AnswerLabels | None:
+    """Return the labels for runs of this folder, or of the current one; ``None`` without any."""
+    path = labels_file(runs_directory)
+    if not path.is_file():
+        return None
+    return _LABELS.of(path, lambda: AnswerLabels(read_labels(path)))
 
 
 def short_id(path: Path) -> str:

@@ -29,7 +29,13 @@ from rag_evaluation_framework.errors import (
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import named_compression, plain_name, read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically, write_text_atomically
-from rag_evaluation_framework.judging.verdict import AnswerCounter, AnswerVerdict, read_verdict
+from rag_evaluation_framework.judging.verdict import (
+    AnswerCounter,
+    AnswerVerdict,
+    Labels,
+    read_verdict,
+    verdict_as_read,
+)
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan
@@ -37,7 +43,6 @@ from rag_evaluation_framework.records.responses import TURNS, Failure, Hit, Resp
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
 from rag_evaluation_framework.records.samples import REFERENCE_HASH, Dataset, Refusal, Sample, Turn, Usage
 from rag_evaluation_framework.records.scores import Score
-from rag_evaluation_framework.results.answer_labels import AnswerLabels, labels_beside
 from rag_evaluation_framework.results.breakdowns import read_blame
 from rag_evaluation_framework.results.comparison import (
     Comparison,
@@ -57,6 +62,7 @@ from rag_evaluation_framework.results.comparison import (
 )
 from rag_evaluation_framework.results.drawn_scores import PARTLY, JudgedPart
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, Rows
+from rag_evaluation_framework.results.run_folder import labels_beside
 from rag_evaluation_framework.results.summaries import PERFORMANCE, Counts, Figure, RunTotals
 from rag_evaluation_framework.results.verdicts import written_thresholds
 from rag_evaluation_framework.startup import replace
@@ -521,7 +527,7 @@ def _judged_part(written: Any) -> JudgedPart | None:
     return None if None in found else JudgedPart(*found)
 
 
-def _row(place: int, query: Any, figures: dict[str, Figure], labels: AnswerLabels) -> Row:
+def _row(place: int, query: Any, figures: dict[str, Figure], labels: Labels | None) -> Row:
     def method(name: str) -> str:
         return figures[name].method.removesuffix(PARTLY) if name in figures else "unknown"
 
@@ -538,7 +544,7 @@ def _row(place: int, query: Any, figures: dict[str, Figure], labels: AnswerLabel
     sample, blame = _sample(query), read_blame(query.get("blame"))
     written = query.get("verdict")
     known: AnswerVerdict | None = None if written is None else read_verdict(written)
-    verdict = known if sample is None else labels.verdict_on(sample, result, known, is_whole=False)
+    verdict = known if sample is None else verdict_as_read(sample, result, known, labels, is_whole=False)
     if verdict is not None and verdict is not known:
         verdict = verdict.with_cause(blame)
     return Row(

@@ -15,13 +15,13 @@ from rag_evaluation_framework.errors import RagEvalError, UsageError, counted, s
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.judging.verdict import AnswerCounts
-from rag_evaluation_framework.results.answer_labels import labels_file
 from rag_evaluation_framework.results.baselines import latest_of_branch
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.results_documents import VERDICT_FILE
 from rag_evaluation_framework.results.run_folder import (
     DEFAULT_RUNS_DIRECTORY,
     RunFolder,
+    labels_file,
     run_paths,
     runs_ending_in,
 )

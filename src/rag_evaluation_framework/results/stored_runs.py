@@ -24,7 +24,6 @@ from rag_evaluation_framework.files.access import is_there, open_reading, plain_
 from rag_evaluation_framework.judging.verdict import decide_result
 from rag_evaluation_framework.records.runs import JudgeUsage, ResourceUsage, RunHead
 from rag_evaluation_framework.records.samples import Dataset
-from rag_evaluation_framework.results.answer_labels import labels_beside
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder, summed_up
 from rag_evaluation_framework.results.gate import Gate
@@ -37,6 +36,7 @@ from rag_evaluation_framework.results.run_folder import (
     DEFAULT_RUNS_DIRECTORY,
     RunFolder,
     Samples,
+    labels_beside,
     listed_samples,
 )
 from rag_evaluation_framework.results.run_groups import RunGroup

@@ -85,6 +85,19 @@ def folded(text: str) -> str:
     return " ".join(normalize("NFKC", normalize("NFKC", text).casefold()).split())
 
 
+# Signs at the end of words and around them; between digits, as in 1.5, and before them they say something.
+_SIGNS = re.compile(r"[\"'`´“”‘’„«»()\[\]{}…]|[.,;:!?*_](?![0-9])|[。，、！？；：「」『』（）【】《》·]")
+
+
+def fold_text(text: str) -> str:
+    """Return the folded text without signs that say nothing.
+
+    >>> fold_text("It  takes 1.5 hours!") == fold_text("it takes 1.5 hours.")
+    True
+    """
+    return " ".join(_SIGNS.sub(" ", folded(text)).split())
+
+
 def plain(text: str) -> str:
     """Return the folded text without punctuation and English articles, as SQuAD's scorer compares answers.
 
