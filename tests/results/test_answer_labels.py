@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from command_lines import ok
-from rag_evaluation_framework import Evaluation, InputError, load
+from rag_evaluation_framework import Evaluation, InputError, evaluate, load
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.results.answer_labels import (
     AnswerLabel,
@@ -185,3 +185,45 @@ def test_figures_are_kept_until_a_label_changes(tmp_path: Path) -> None:
     label(tmp_path, run, {"q5": "correct"})
     load(tmp_path / "runs" / run)
     assert figures.stat().st_mtime_ns > written
+
+
+def test_part_of_a_labeled_answer_tells_nothing(tmp_path: Path) -> None:
+    question, reference = "When was the bridge built?", "1894"
+    whole = "It opened in 1894. Horace Jones drew the towers."
+    label(tmp_path, score(tmp_path, [("b", question, reference, whole)]), {"b": "correct"})
+    part = score(tmp_path, [("b", question, reference, "Horace Jones drew the towers.")])
+    assert states(tmp_path, part)["b"] == "not_judged"
+
+
+def test_label_of_a_turn_decides_that_turn_alone(tmp_path: Path) -> None:
+    questions = ("When does the ferry sail?", "And back?")
+    turns = [
+        turn
+        for question, reference in zip(questions, ("at nine", "at noon"), strict=True)
+        for turn in (Turn(role="user", content=question), Turn(role="assistant", reference=reference))
+    ]
+    talk = Sample(id="talk", turns=tuple(turns))
+    wish: dict[str, Any] = {"metrics": ["turn_correctness"], "runs_directory": tmp_path / "runs"}
+    evaluate([talk], target=lambda _: "Ask at the harbor.", **wish)
+    (run,) = (path.parent.name for path in tmp_path.glob("runs/*/head.json"))
+    before = turn_states(tmp_path, run)
+    said = label(tmp_path, run, {"talk#2": "wrong"})
+    assert "labeled 1 of 2 answers" in said
+    assert turn_states(tmp_path, run) == [before[0], "wrong"]
+    assert read_labels(tmp_path / "answers" / "labels.jsonl")[0].before == questions[:1]
+
+
+def turn_states(folder: Path, run: str) -> list[str]:
+    evaluation = load(folder / "runs" / run)
+    assert isinstance(evaluation, Evaluation)
+    return [each.state for row in evaluation.rows for each in row.verdicts]
+
+
+def test_project_keeps_labels_with_its_data(tmp_path: Path) -> None:
+    ok(tmp_path, "init", "project")
+    project = tmp_path / "project"
+    run = score(project)
+    assert "data/answers/labels.jsonl" in label(project, run, {"q5": "wrong"})
+    assert "labeled by anna" in ok(project, "show", run, "--failed")
+    ok(project, "doctor")
+    assert "q5" in ok(project / "data", "show", run, "--failed")

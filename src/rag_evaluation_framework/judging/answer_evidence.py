@@ -294,10 +294,18 @@ class AnswerEvidence:
 
     @found_once
     def words(self) -> WordFinding:
-        """What words find of the references and of answers labeled correct; the best of them counts."""
+        """What words find of the references and of answers labeled correct; the best of them counts.
+
+        A labeled answer says more than is expected, so a part of it alone tells nothing.
+        """
         question, contexts = self._sample.question, self._response.contexts
         try:
-            return compare_with_references(self._answer, self.references, question, contexts)
+            found = compare_with_references(self._answer, self.references, question, contexts)
+            if found.kind != _MATCHES[1] or len(self.references) == len(self.readings):
+                return found
+            alone = compare_with_references(self._answer, self.readings, question, contexts)
+            doubt = WordFinding("undecided", "a part of an answer labeled correct", "matches", found.share)
+            return alone if alone.kind == found.kind else doubt
         except Exception as error:  # noqa: BLE001 - one odd text must not end a run whose answers are made
             return WordFinding("undecided", f"comparing the words broke: {described(error)}")
 
