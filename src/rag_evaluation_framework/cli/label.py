@@ -109,6 +109,7 @@ def _read(queue: LabelQueue, path: Path) -> None:
     except InputError as error:  # every wrong row is named, and not only the first
         raise UsageError(f"{error}\n  Nothing was written.") from error
     append_labels(queue.path, table.labels)
+    queue.read_labels()
     for word, state in table.mapping.items():
         click.echo(f"  {word} → {state.replace('_', ' ')}")
     more = f"; {counted(table.empty, 'row')} without a label" if table.empty else ""

@@ -109,12 +109,13 @@ class LabelQueue:
             found.setdefault(folded, item)
         ordered = in_telling_order(found.values(), lambda item: (_telling_of(item, higher), item.id))
         self.items = sorted(ordered, key=lambda item: (not item.verdict.to_confirm, item.verdict.is_judged))
+        self.read_labels()
         self._skipped: set[str] = set()
         self._done: list[tuple[LabelItem, AnswerLabel | None, AnswerLabel | None]] = []
 
-    @property
-    def labels(self) -> AnswerLabels:
-        return labels_beside(self._runs_directory) or AnswerLabels()
+    def read_labels(self) -> None:
+        """Read what has been labeled by now, also by others."""
+        self.labels = labels_beside(self._runs_directory) or AnswerLabels()
 
     def label_of(self, item: LabelItem) -> AnswerLabel | None:
         """Return the annotator's label of an answer that decides."""
@@ -122,19 +123,17 @@ class LabelQueue:
 
     def left(self) -> tuple[list[LabelItem], list[LabelItem]]:
         """Return what is neither labeled by the annotator nor skipped: what is not judged, and the others."""
-        labels = self.labels
         open_ones: list[LabelItem] = []
         others: list[LabelItem] = []
         for item in self.items:
             if item.id not in self._skipped and self.label_of(item) is None:
                 is_judged = item.verdict.is_judged and not item.verdict.to_confirm
-                (others if is_judged or _is_settled(item, labels) else open_ones).append(item)
+                (others if is_judged or _is_settled(item, self.labels) else open_ones).append(item)
         return open_ones, others
 
     def disputed(self) -> list[LabelItem]:
         """Return the answers on which annotators disagree."""
-        labels = self.labels
-        found = ((item, labels.find(item.asked, item.sample, item.answer).label) for item in self.items)
+        found = ((item, self.labels.find(item.asked, item.sample, item.answer).label) for item in self.items)
         return [item for item, label in found if label is not None and grade_of(label) is None]
 
     def press(self, item: LabelItem, key: Key | None) -> AnswerLabel | None:
@@ -144,6 +143,7 @@ class LabelQueue:
             self._skipped.add(item.id)
         else:
             append_labels(self.path, [label])
+            self.read_labels()
         self._done.append((item, before, label))
         return label
 
@@ -158,13 +158,14 @@ class LabelQueue:
             append_labels(
                 self.path, [AnswerLabel.of(item.asked, item.sample, item.answer, state, self.annotator)]
             )
+            self.read_labels()
         return item
 
     def agreement(self) -> dict[str, tuple[int, int]]:
         """Return of each method how many of its verdicts on labeled answers agree, and how many there are."""
-        agreeing, judged, labels = Counter[str](), Counter[str](), self.labels
+        agreeing, judged = Counter[str](), Counter[str]()
         for item in self.items:
-            label = labels.find(item.asked, item.sample, item.answer).label
+            label = self.labels.find(item.asked, item.sample, item.answer).label
             if label is None or (grade := grade_of(label)) is None or not item.tool_verdict.is_judged:
                 continue
             method = (item.tool_verdict.by or "").replace("_", " ")
