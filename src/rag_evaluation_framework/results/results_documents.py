@@ -530,9 +530,9 @@ def keep_verdict(evaluation: Evaluation) -> None:
         write_bytes_atomically(evaluation.folder / VERDICT_FILE, content + b"\n")
 
 
-def labels_digest(evaluation: Evaluation) -> list[str]:
-    """Return of each run what changes with every label of its questions."""
-    return [getattr(part.read_rows, "labels_digest", "") for part in evaluation.runs]
+def labels_digest(evaluation: Evaluation) -> str:
+    """Return what changes with every label of the questions of its runs; empty without any."""
+    return "".join(getattr(part.read_rows, "labels_digest", "") for part in evaluation.runs)
 
 
 def _regression_fields(moved: Regressions) -> dict[str, Any]:

@@ -234,8 +234,8 @@ def _suite(group: RunGroup, parts: Mapping[str, Evaluation], decided: Mapping[st
         missing=tuple(decided.get("missing", ())),
         folder=group.leader.path,
     )
-    known = decided.get("labels") or [""] * len(evaluation.runs)
-    return evaluation if known == labels_digest(evaluation) else decide_gate_again(evaluation)
+    is_as_decided = decided.get("labels", "") == labels_digest(evaluation)
+    return evaluation if is_as_decided else decide_gate_again(evaluation)
 
 
 def decide_gate_again(evaluation: Evaluation) -> Evaluation:
