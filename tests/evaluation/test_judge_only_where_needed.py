@@ -14,6 +14,7 @@ from command_lines import rag_eval
 from rag_evaluation_framework import evaluate, metric
 from rag_evaluation_framework.metrics.views import TEXTS
 from rag_evaluation_framework.records.scores import SETTLED
+from scored_rows import press
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -104,6 +105,21 @@ def test_dry_run_says_what_is_saved(rows: Path) -> None:
     assert spared["spared"]["calls"] == all_calls["calls"][1] - spared["calls"][1] == 2
     assert spared["spared"]["costUsd"] == pytest.approx(all_calls["costUsd"][1] - spared["costUsd"][1])
     assert all_calls["spared"]["calls"] == 0
+
+
+def test_labels_and_checks_spare_the_judge(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    checked = {**ROWS[4], "checks": {"max_words": 2}}
+    rows.write_text("".join(json.dumps(row) + "\n" for row in (*ROWS[2:4], checked)))
+    assert rag_eval("score", rows, "-m", "string_match").exception is None
+    press(tmp_path, "sc")
+    with running_chat(judging(verdict)) as server:
+        ended = rag_eval("score", rows, *METRICS, *judge_at(server), "--json")
+    answers = json.loads(ended.stdout)["answers"]
+    assert (answers["by"]["person"], answers["by"]["check"]) == (1, 1)
+    assert len(asked_questions(server.requests)) == 1
 
 
 @pytest.mark.usefixtures("own_metrics")

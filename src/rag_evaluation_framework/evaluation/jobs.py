@@ -72,6 +72,7 @@ from rag_evaluation_framework.results.run_folder import (
     RunFolder,
     in_runs,
     keep_samples,
+    labels_beside,
     short_id,
 )
 from rag_evaluation_framework.results.run_groups import RunGroup
@@ -138,7 +139,9 @@ class Job:
     def open_methods(self, **wish: Any) -> AbstractContextManager[Methods]:
         """Set up what answers are scored with; ``wish`` is that of :func:`opened_methods`."""
         given = (self.judge, self.embedder, self.documents)
-        wish = {"support": self.support, **wish, "budget": self.judge_budget, "judges_all": self.judge_all}
+        runs = None if self.runs_directory is None else Path(self.runs_directory)
+        wish = {"support": self.support, "labels": labels_beside(runs), **wish}
+        wish |= {"budget": self.judge_budget, "judges_all": self.judge_all}
         return opened_methods(*given, **wish)
 
 

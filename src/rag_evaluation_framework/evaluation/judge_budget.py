@@ -62,6 +62,7 @@ class UnjudgedScorer:
         self.name, self.method, self.version = scorer.name, scorer.method, scorer.version
         self.higher_is_better, self.scores_turns = scorer.higher_is_better, scorer.scores_turns
         self.asks_for_verdict, self.score_settled = scorer.asks_for_verdict, scorer.score_settled
+        self.methods = scorer.methods
         own = scorer.without_judge
         self._settles = not own.needs_model
         self._cheap = own if self._settles else _near_to(scorer, own.methods)

@@ -26,7 +26,7 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.judging.verdict import AnswerVerdict, decide_result
+from rag_evaluation_framework.judging.verdict import AnswerVerdict, Labels, decide_result
 from rag_evaluation_framework.models.chat import scoring_one_answer
 from rag_evaluation_framework.records.responses import TURNS, Failure, Response, is_conversation
 from rag_evaluation_framework.records.runs import SampleResult, Timing, result_fields, timing_fields
@@ -109,18 +109,19 @@ def _score_by_all(
 ) -> tuple[Score, ...]:
     """Return the score of each scorer; the judge is asked last, and only if no label, check … decides."""
     found = dict(made or {})
-    waiting = [each for each in scorers if getattr(each, "asks_for_verdict", False)]
+    waiting: list[Any] = [each for each in scorers if getattr(each, "asks_for_verdict", False)]
     for scorer in scorers:
         if scorer not in waiting and scorer.name not in found:
             found[scorer.name] = _score(scorer, sample, response)
-    is_settled = bool(waiting) and _is_settled(sample, response, tuple(found.values()))
+    scores = tuple(found.values())
+    is_settled = bool(waiting) and _is_settled(sample, response, scores, waiting[0].methods.labels)
     for scorer in waiting:
         found[scorer.name] = _score(scorer, sample, response, is_settled=is_settled)
     return tuple(found[scorer.name] for scorer in scorers)
 
 
-def _is_settled(sample: Sample, response: Response, scores: tuple[Score, ...]) -> bool:
-    verdict = decide_result(sample, SampleResult(sample.id, response, scores))
+def _is_settled(sample: Sample, response: Response, scores: tuple[Score, ...], labels: Labels | None) -> bool:
+    verdict = decide_result(sample, SampleResult(sample.id, response, scores), labels)
     return response.failure is None and verdict is not None and verdict.is_settled
 
 

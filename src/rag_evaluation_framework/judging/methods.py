@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.judging.cited_texts import SearchedDocuments
     from rag_evaluation_framework.judging.judge import Judge
     from rag_evaluation_framework.judging.rubrics import Rubric
+    from rag_evaluation_framework.judging.verdict import Labels
     from rag_evaluation_framework.models.chat import ChatModel
     from rag_evaluation_framework.models.spending import CallBudget, Spending
     from rag_evaluation_framework.records.scores import SupportMethod
@@ -141,6 +142,8 @@ class Methods:
     """How much the judge may be asked; without one, about every answer."""
     judges_all: bool = False
     """Whether the judge is also asked about answers whose verdict is known without it."""
+    labels: Labels | None = None
+    """What people say of answers; about those the judge is not asked."""
     threads: int = 16
     """How many samples may wait for a judge or an embedder at once."""
     _latest: dict[Any, LatestOf[Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -267,6 +270,7 @@ def opened_methods(
     spending: Spending | None = None,
     budget: JudgeBudget | None = None,
     judges_all: bool = False,
+    labels: Labels | None = None,
 ) -> Iterator[Methods]:
     """Set up what answers are scored with; the models that were opened for it are closed at the end.
 
@@ -303,6 +307,7 @@ def opened_methods(
             threads=settings.concurrency,
             budget=budget,
             judges_all=judges_all or settings.all,
+            labels=labels,
         )
 
 
