@@ -90,3 +90,55 @@ def test_band_needs_both_ends_in_order(tmp_path: Path, given: dict[str, float]) 
     write_counting_model(tmp_path, "two")
     with pytest.raises(UsageError, match="low"):
         METHODS.get("entailment")(path=str(tmp_path), **given)
+
+
+def test_calibrate_finds_the_band_from_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tiny model counts the words of the claim that the answer has; here people say the same."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "model"
+    write_pair_tokenizer(folder, REFERENCE)
+    write_counting_model(folder, "two")
+    given = ("-m", "claim_recall", "--support", f"entailment(path={folder})")
+    rows = [
+        {
+            "id": f"q{number}",
+            "question": f"Who runs museum {number}?",
+            "reference": "Anna Berg runs the museum.",
+            "answer": f"{number}: the museum, Anna Berg runs it."
+            if number % 2
+            else f"{number}: spring uncle.",
+        }
+        for number in range(120)
+    ]
+    file = tmp_path / "answers.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert rag_eval("score", file, *given).exception is None
+    unlabeled = rag_eval("calibrate")
+    assert "rag-eval label RUN" in str(unlabeled.exception)
+    labels = "".join(
+        f"{row['id']},{'correct' if number % 2 else 'wrong'}\n" for number, row in enumerate(rows)
+    )
+    (tmp_path / "labels.csv").write_text(f"id,label\n{labels}")
+    assert rag_eval("label", "--from", "labels.csv").exception is None
+    screen = rag_eval("calibrate").stdout
+    found = json.loads(rag_eval("calibrate", "--json").stdout)["model"]
+    assert (found["labeled"], found["decided"]) == (120, 120)
+    assert f"support: entailment(path=…, low={found['low']:g}, high={found['high']:g})" in screen
+    (tmp_path / "answers" / "labels.jsonl").unlink()
+    banded = f"entailment(path={folder}, low={found['low']}, high={found['high']})"
+    again = json.loads(rag_eval("score", file, "-m", "claim_recall", "--support", banded, "--json").stdout)
+    assert again["answers"]["by"]["local_model"] >= 60
+    assert again["answers"]["states"]["correct"] == again["answers"]["states"]["wrong"] == 60
+
+
+def test_few_labels_calibrate_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_pair_tokenizer(tmp_path / "model", REFERENCE)
+    write_counting_model(tmp_path / "model", "two")
+    row = {"id": "q", "question": "Who runs it?", "reference": "Anna Berg runs it.", "answer": "Anna does."}
+    (tmp_path / "answers.jsonl").write_text(json.dumps(row) + "\n")
+    support = ("--support", f"entailment(path={tmp_path / 'model'})")
+    assert rag_eval("score", "answers.jsonl", "-m", "claim_recall", *support).exception is None
+    (tmp_path / "labels.csv").write_text("id,label\nq,correct\n")
+    assert rag_eval("label", "--from", "labels.csv").exception is None
+    assert "at least 50 are needed" in " ".join(rag_eval("calibrate").stdout.split())

@@ -44,7 +44,7 @@ _COMMON = (
 @options.repeated(
     "--annotations FILE.gt.json",
     "Annotations of answer quality; may be repeated, e.g. one file per annotator.  [default: what was "
-    "annotated of the run's dataset]",
+    "annotated of the run's dataset, else labels]",
     type=options.EXISTING_FILE,
 )
 @options.repeated(
@@ -98,7 +98,11 @@ def command(run: str | None, runs_dir: Path, **given: Any) -> None:
     from rag_evaluation_framework.reports.calibration_report import show_calibration
     from rag_evaluation_framework.results.calibration import LabelPair, calibrate, open_answered_run
     from rag_evaluation_framework.results.metric_calibration import CalibrationSettings
+    from rag_evaluation_framework.results.model_calibration import calibrate_model, labels_of_people
+    from rag_evaluation_framework.results.run_folder import RunFolder
     from rag_evaluation_framework.results.run_groups import latest_run
+    from rag_evaluation_framework.results.stored_runs import load_run
+    from rag_evaluation_framework.startup import replace
     from rag_evaluation_framework.statistics.agreement import Resampling
 
     problems = Problems()
@@ -110,17 +114,20 @@ def command(run: str | None, runs_dir: Path, **given: Any) -> None:
     wanted += [LabelField.parse(label or LABEL)] if label or not named else []
     run = run or str(latest_run(runs_dir).path)
     annotations = given["annotations"] or (() if tables else annotations_of(run, runs_dir))
+    evaluation = None if Path(run).is_file() else load_run(RunFolder.open(run, runs_dir))
+    people = [] if evaluation is None or annotations or tables else labels_of_people(evaluation)
     resampling = Resampling(**{name: given[name] for name in ("confidence", "resamples", "seed")})
     chosen = {name: given[name] for name in ("positive_at", "rule", "drawn")}
     report = calibrate(
         open_answered_run(run, runs_dir),
-        labels_in(annotations, tables, wanted),
+        people or labels_in(annotations, tables, wanted),
         metrics=given["metrics"],
         label=label,
         pairs=named,
         thresholds=cuts,
         settings=CalibrationSettings(resampling=resampling, **chosen),
     )
+    report = report if evaluation is None else replace(report, model=calibrate_model(evaluation))
     confidence, as_json = given["confidence"], given["as_json"]
     tell(report.to_dict(), show_calibration, report, confidence=confidence, as_json=as_json)
 
@@ -159,8 +166,8 @@ def labels_in(
     """Read all labels; every problem of every file is in one error."""
     if not annotations and not label_files:
         raise UsageError(
-            "expected human labels, got none: make some with rag-eval annotate RUN, or give "
-            "--annotations FILE.gt.json or --labels FILE"
+            "the run has no human labels. Make some with rag-eval label RUN or rag-eval annotate RUN, or "
+            "give --annotations FILE.gt.json or --labels FILE"
         )
     problems = Problems()
     warnings: list[Issue] = []

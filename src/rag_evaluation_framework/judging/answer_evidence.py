@@ -49,7 +49,7 @@ from rag_evaluation_framework.text.normalisation import folded_with_places
 from rag_evaluation_framework.text.numbers import quantities
 from rag_evaluation_framework.text.tokens import content_keys
 
-_JUDGE, _LOCAL_MODEL = "judge:", "entailment:"
+_JUDGE, LOCAL_MODEL = "judge:", "entailment:"
 _OF_CONTEXTS = ("faithfulness", "hallucination")
 _CORRECTNESS = "answer_correctness"
 _OF_REFERENCE = ("claim_recall", _CORRECTNESS)
@@ -320,7 +320,7 @@ class AnswerEvidence:
 
         The probability decides; without one, a claim that is not supported.
         """
-        by_words = [each for each in self._of_contexts if not each.method.startswith((_JUDGE, _LOCAL_MODEL))]
+        by_words = [each for each in self._of_contexts if not each.method.startswith((_JUDGE, LOCAL_MODEL))]
         known = [p for each in by_words if (p := each.details.get(PROBABILITY_UNSUPPORTED)) is not None]
         return max(known) >= _MAY_BE if known else any(each in by_words for each in self._unsupported)
 

@@ -26,6 +26,7 @@ from rag_evaluation_framework.reports.screen import (
 )
 from rag_evaluation_framework.results.calibration import Calibration, LabelMatch
 from rag_evaluation_framework.results.metric_calibration import MetricCalibration
+from rag_evaluation_framework.results.model_calibration import ModelBand
 from rag_evaluation_framework.statistics.agreement import Estimate
 from rag_evaluation_framework.statistics.prediction_powered import CorrectedEstimate
 
@@ -56,6 +57,9 @@ def show_calibration(screen: Screen, report: Calibration, *, confidence: float =
         screen.say(note, hang=2)
     screen.gap()
     _show_manifest_lines(screen, report)
+    if report.model is not None:
+        screen.gap()
+        _show_model_lines(screen, report.model)
 
 
 def _show_manifest_lines(screen: Screen, report: Calibration) -> None:
@@ -75,6 +79,20 @@ def _show_manifest_lines(screen: Screen, report: Calibration) -> None:
         level = bound(round(metric.metric_mean * 100, 6)) / 100
         rated = figure((metric.mean or metric.share).value)
         screen.say(f"{metric.metric}: {{{side}: {level:.2f}}}  # people: {rated}", indent=8)
+
+
+def _show_model_lines(screen: Screen, model: ModelBand) -> None:
+    """Add when a local model decides like people, and the line of a manifest that lets it."""
+    if model.low is None or model.high is None:
+        screen.say(
+            f"{model.labeled:,} labeled answers do not show when {model.model} decides like people; at least "
+            "50 are needed."
+        )
+        return
+    share = f"{model.decided:,} of {counted(model.labeled, 'labeled answer')}"
+    screen.say(f"{model.model} decides {share}, at most 10% of them otherwise than people (95% bound).")
+    screen.say("To let it decide answers, put this line in agent.yaml, under spec.evaluation:")
+    screen.say(f"support: entailment(path=…, low={model.low:g}, high={model.high:g})", indent=2)
 
 
 def _matching(match: LabelMatch) -> str:

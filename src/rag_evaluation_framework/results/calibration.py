@@ -8,6 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
 from rag_evaluation_framework.datasets.annotations import OVERALL
 from rag_evaluation_framework.datasets.golden_sets import SPLITS
 from rag_evaluation_framework.datasets.human_labels import (
@@ -38,6 +40,7 @@ from rag_evaluation_framework.results.metric_calibration import (
     cannot_calibrate,
     drawn_for_people,
 )
+from rag_evaluation_framework.results.model_calibration import ModelBand
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.run_groups import RESULTS_FILE
 from rag_evaluation_framework.startup import asdict, dataclass, field, replace
@@ -241,6 +244,8 @@ class Calibration:
     unpaired: tuple[str, ...]
     unlabelled: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The metrics that have a label to go with, and why none could be used."""
+    model: ModelBand | None = None
+    """When the local model that scored the run decides like people."""
 
     __repr__ = short_repr
 
@@ -253,6 +258,7 @@ class Calibration:
             "metrics": [metric.to_dict() for metric in self.metrics],
             "unpaired": list(self.unpaired),
             "unlabelled": dict(self.unlabelled),
+            **({} if self.model is None else {"model": msgspec.to_builtins(self.model)}),
         }
 
 
