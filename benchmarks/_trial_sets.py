@@ -1,13 +1,15 @@
 """The labelled sets that rules are tried on: data that the rules' authors did not look at.
 
-Of outside data the halves that report (see ``_ragtruth``, ``_begin``, ``_refusals``, ``_wice``), and what was
-written here by somebody who had not read the rules: ``unseen_*`` and ``trial_*`` in ``data/``.
+Of outside data the halves that report (see ``_ragtruth``, ``_begin``, ``_refusals``, ``_wice``,
+``answer_verdicts``), and what was written here by somebody who had not read the rules: ``unseen_*``,
+``trial_*`` and ``refusals_once`` in ``data/``, and the plants of ``independent_faults``.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,13 +17,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import _begin, _ragtruth, _refusals, _unseen, _wice
+from benchmarks import (
+    _answers,
+    _begin,
+    _ragtruth,
+    _refusals,
+    _unseen,
+    _wice,
+    answer_verdicts,
+    independent_faults,
+)
 from benchmarks._auroc import Floats, auroc, f1
+from benchmarks._independent_sentences import Sentence, is_chinese, sentences
 from rag_evaluation_framework.judging.answer_classes import AnswerKind, classify_answer
 from rag_evaluation_framework.judging.answer_verdicts import told_in
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport, screen_answer
 from rag_evaluation_framework.judging.mentions import names_in
 from rag_evaluation_framework.judging.milestones import first_tellings
+from rag_evaluation_framework.judging.reference_words import WordFinding, compare_with_references
 from rag_evaluation_framework.judging.relations import read_relation
 from rag_evaluation_framework.judging.turn_matching import match_reference
 from rag_evaluation_framework.records.samples import Sample, Turn
@@ -30,6 +43,10 @@ from rag_evaluation_framework.records.scores import Claim
 FOLDER = Path(__file__).parent / "data"
 DIRECTIONS = {"right": 1.0, "mutual": 1.0, "not told": 0.5, "wrong": 0.0}
 TRIVIA_QUESTIONS = 100
+EVERY = 4
+"""Of the trivia questions, every so many are tried: each rule is tried on all of them."""
+MOST_PLANTED = 60
+KINDS = ("number", "date", "name", "negation", "invention", "unchanged")
 
 
 class Scored(NamedTuple):
@@ -54,7 +71,9 @@ class TrialSet:
     """A labelled set: what kind of reading it tries, how it is scored, and what counts.
 
     Kinds: ``support`` (answers), ``claims`` (single ones), ``classes`` (of answers), ``entities``,
-    ``milestones``, ``relations``, ``turns``, and ``replies``: turns some of which are asked for a yes or no.
+    ``milestones``, ``relations``, ``turns``, and ``replies``: turns some of which are asked for a yes or no;
+    ``correctness`` and ``verdicts`` of answers beside their references, ``refusals`` where one is expected,
+    ``plants`` in copied sentences.
     """
 
     name: str
@@ -68,7 +87,7 @@ _f1 = partial(f1, least=0.5)
 
 def trial_sets(data: Path) -> list[TrialSet]:
     """Return the sets; of outside data those that are there."""
-    found = [*_answers_of_our_own(), *_claims(), *_classes_of_our_own(), *_golden()]
+    found = [*_answers_of_our_own(), *_claims(), *_classes_of_our_own(), *_golden(), *_plants()]
     if (data / "ragtruth").exists():
         found += _ragtruth_sets(data)
     if (data / "begin").exists():
@@ -79,6 +98,8 @@ def trial_sets(data: Path) -> list[TrialSet]:
         for system in _refusals.SYSTEMS:
             scored = partial(_completions, data, system)
             found.append(_set(f"XSTest {system}", "classes", scored, _f1))
+            verdicts = partial(_completions, data, system, refuses=_refuses)
+            found.append(_set(f"XSTest {system}, verdicts", "refusals", verdicts, _f1))
     if (data / "mtrag").exists():
         found.append(_set("MTRAG-UN don't know", "classes", partial(_references, data), _f1))
         found.append(_set("MTRAG-UN asks back", "classes", partial(_questions_back, data), _f1))
@@ -91,6 +112,7 @@ def trial_sets(data: Path) -> list[TrialSet]:
             turns, names = partial(_trivia_turns, data, system), partial(_trivia_names, data, system)
             found.append(_set(f"trivia turns {system}", "turns", turns))
             found.append(_set(f"trivia names {system}", "entities", names, agreement))
+        found += _answers_with_references(data)
     return found
 
 
@@ -139,22 +161,15 @@ def _our_answers(records: list[dict[str, Any]], score: Callable[..., float]) -> 
 
 
 def _ragtruth_sets(data: Path) -> Iterator[TrialSet]:
-    """Yield the half that reports by task, and over all tasks by system, screened and by share of claims."""
+    """Yield the half that reports, screened and by share of claims.
+
+    Not by system: over all tasks, a system's answers are told apart by their task as well.
+    """
     held_out = _ragtruth.HALVES[0][1]
-    answers = [
-        (task, each)
-        for task in _ragtruth.TASKS
-        for each in _ragtruth.answers(data, task)
-        if each.source % 2 == held_out
-    ]
-    systems = sorted({each.system for _, each in answers})
-    for title, score in SUPPORT.items():
-        for task, name in _ragtruth.TASKS.items():
-            kept = [each for its_task, each in answers if its_task == task]
+    for task, name in _ragtruth.TASKS.items():
+        kept = [each for each in _ragtruth.answers(data, task) if each.source % 2 == held_out]
+        for title, score in SUPPORT.items():
             yield _set(f"RAGTruth {name}, {title}", "support", partial(_labelled, kept, score))
-        for system in systems:
-            kept = [each for _, each in answers if each.system == system]
-            yield _set(f"RAGTruth {system}, {title}", "support", partial(_labelled, kept, score))
 
 
 def _labelled(answers: Sequence[_ragtruth.LabelledAnswer], score: Callable[..., float]) -> list[Scored]:
@@ -205,6 +220,10 @@ def _classes_of_our_own() -> Iterator[TrialSet]:
             kept = [each for each in records if int(each["id"].partition("-")[2]) % 2]
             yield _set(f"{title} {language}", "classes", partial(_declined, kept), _f1)
             yield _set(f"{title} {language}, asks back", "classes", partial(_asked_back, kept), _f1)
+    for language, records in _by_language("refusals_once.jsonl"):
+        records = [{**each, "label": each["class"]} for each in records]
+        yield _set(f"answers seen once {language}", "classes", partial(_declined, records), _f1)
+        yield _set(f"answers seen once {language}, asks back", "classes", partial(_asked_back, records), _f1)
 
 
 def _is(answer: str, question: str, kinds: Sequence[AnswerKind]) -> float:
@@ -228,12 +247,18 @@ def _asked_back(records: list[dict[str, Any]]) -> list[Scored]:
     ]
 
 
-def _completions(data: Path, system: str) -> list[Scored]:
+def _declines(answer: str, question: str) -> float:
+    return _is(answer, question, _refusals.DECLINED)
+
+
+def _refuses(answer: str, question: str) -> float:
+    return float(_refusals.by_verdict(answer, question) == "refused")
+
+
+def _completions(data: Path, system: str, refuses: Callable[[str, str], float] = _declines) -> list[Scored]:
     return [
         Scored(
-            row["id"],
-            row["final_label"] != _refusals.COMPLIANCE,
-            _is(row["completion"], row["prompt"], _refusals.DECLINED),
+            row["id"], row["final_label"] != _refusals.COMPLIANCE, refuses(row["completion"], row["prompt"])
         )
         for row in _refusals.completion_rows(data, system)
     ]
@@ -358,3 +383,68 @@ def _trivia_names(data: Path, system: str) -> list[Scored]:
         Scored(question, correct, float(any(names_in(answer, references, question=question))))
         for question, references, answer, correct in _trivia_answers(data, system)
     ]
+
+
+def _answers_with_references(data: Path) -> Iterator[TrialSet]:
+    """Yield what words say of trivia answers: the order they are put in, and the verdicts."""
+    asked = _answers.questions(data)
+    drawn = _answers.one_reference_each(asked)
+    held_out = [row for row in asked[::EVERY] if not answer_verdicts.is_for_fitting(row["id"])]
+    for system, name in _answers.SYSTEMS.items():
+        for title, rows in (("all references", asked), ("one reference", drawn)):
+            scored = partial(_correctness, rows[:: 2 * EVERY], system)
+            yield _set(f"correctness {name}, {title}", "correctness", scored)
+        yield _set(f"verdicts {name}", "verdicts", partial(_trivia_verdicts, held_out, system), agreement)
+    planted = lambda: _verdicts(answer_verdicts.planted_answers())  # noqa: E731
+    yield _set("verdicts on planted numbers", "verdicts", planted, agreement)
+    ours = lambda: _verdicts(answer_verdicts.sentence_answers())  # noqa: E731
+    yield _set("verdicts on our sentences", "verdicts", ours, agreement)
+
+
+def _correctness(asked: Sequence[dict[str, Any]], system: str) -> list[Scored]:
+    score = _answers.by_metric("answer_correctness")
+    return [
+        Scored(str(row["id"]), right, score(row["question"], answer, row["references"]))
+        for row, answer, right in _answers.verdicts(asked, system)
+    ]
+
+
+def _trivia_verdicts(asked: Sequence[dict[str, Any]], system: str) -> list[Scored]:
+    return [
+        Scored(row["id"], right, _called(compare_with_references(answer, row["references"], row["question"])))
+        for row, answer, right in _answers.verdicts(asked, system)
+        if answer.strip()
+    ]
+
+
+def _verdicts(judged: Iterable[answer_verdicts.Judged]) -> list[Scored]:
+    return [
+        Scored(f"{number}", each.is_right, _called(each.found))
+        for number, each in enumerate(judged)
+        if each.is_right is not None
+    ]
+
+
+def _called(found: WordFinding) -> float:
+    """Return what a finding says: 1 for right, 0 for wrong, and half where words cannot tell."""
+    return {"matches": 1.0, "contradicts": 0.0}.get(found.kind, 0.5)
+
+
+def _plants() -> Iterator[TrialSet]:
+    """Yield what is found of the faults planted in copied sentences, beside the sentences unchanged."""
+    every = list(sentences())
+    for language in ("en", "zh"):
+        kept = [each for each in every if is_chinese(each.text) == (language == "zh")]
+        yield _set(f"plants {language}", "plants", partial(_planted, kept), agreement)
+
+
+def _planted(kept: list[Sentence]) -> list[Scored]:
+    found = []
+    for kind in KINDS:
+        pairs = independent_faults.drawn(kind, kept, random.Random(kind))[:MOST_PLANTED]
+        values = independent_faults.faithfulness(pairs)
+        found += [
+            Scored(sentence.text, kind != "unchanged", float(value is not None and value < 1))
+            for (sentence, _), value in zip(pairs, values, strict=True)
+        ]
+    return found

@@ -8,6 +8,8 @@ bootstrap over sources. A rule stays while its mean gain over every set of the k
 
 from __future__ import annotations
 
+import math
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,18 +18,29 @@ from dataclasses import dataclass
 from itertools import chain
 from types import ModuleType
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 from benchmarks._labelled_data import DATA
 from benchmarks._refusals import SYSTEMS, completion_rows
 from benchmarks._trial_sets import Scored, TrialSet, trial_sets
-from rag_evaluation_framework.judging.answer_classes import AnswerPatterns, answer_patterns, classify_answer
+from rag_evaluation_framework.judging import mentions, reference_words
+from rag_evaluation_framework.judging.answer_classes import (
+    AnswerPattern,
+    AnswerPatterns,
+    answer_patterns,
+    besides,
+    classify_answer,
+)
 from rag_evaluation_framework.judging.answer_verdicts import Told
+from rag_evaluation_framework.judging.claim_features import Record
+from rag_evaluation_framework.judging.lexical_support import _FEATURES, SupportModel, shipped_model
 from rag_evaluation_framework.judging.mentions import is_negated, is_stated
 from rag_evaluation_framework.judging.relations import RelationReading, words_of_relation
 from rag_evaluation_framework.judging.turn_matching import TurnMatch
 from rag_evaluation_framework.records.citations import without_citations
+from rag_evaluation_framework.startup import replace
 from rag_evaluation_framework.statistics.resampling import generator
 from rag_evaluation_framework.text.normalisation import comparable, variants
 from rag_evaluation_framework.text.numbers import quantities
@@ -108,6 +121,66 @@ def _plain_relation(
     return RelationReading(ends[0], ends[1], expressed, "mutual" if expressed else "not told")
 
 
+NEVER = re.compile("(?!)")
+SUPPORT = ("support", "claims", "plants")
+WORDS = ("correctness",)
+VERDICTS = ("verdicts",)
+REFUSALS = ("refusals",)
+CLASSES = ("classes", "refusals")
+
+
+def _same(text: str) -> str:
+    return text
+
+
+def _one_unit(self: Any, held: Sequence[int], counts: Sequence[int], found: int) -> int:
+    return max(counts)
+
+
+def _withholds_nothing(facts: Any) -> Record:
+    return Record(frozenset(), frozenset())
+
+
+def _compared_as_words(said: str, reference: str, question: str, contexts: Sequence[str]) -> Any:
+    return reference_words._compare(said, [reference], question, contexts)
+
+
+def _without(name: str) -> Callable[[], SupportModel]:
+    """Return the model without the weight of a feature, or without least odds."""
+    model = shipped_model()
+    other = (
+        replace(model, least_odds=-math.inf)
+        if name == "least_odds"
+        else replace(model, weights={**model.weights, name: 0.0})
+    )
+    return lambda: other
+
+
+def _besides_but(name: str) -> Callable[[str], re.Pattern[str]]:
+    kept = {each: besides(each) for each in answer_patterns().besides} | {name: NEVER}
+    return kept.__getitem__
+
+
+def _patterns_but(pattern: AnswerPattern) -> Callable[[], AnswerPatterns]:
+    """Return the patterns, none of whose expressions is tried of one pattern."""
+    known = answer_patterns()
+    dropped = set(pattern.expressions)
+    by_cue = {cue: tried - dropped for cue, tried in known.by_cue.items()}
+    kept = replace(known, by_cue=by_cue, always=known.always - dropped)
+    return lambda: kept
+
+
+def _phrases_but(name: str) -> Callable[[], dict[str, str]]:
+    """Return the phrases, of which one stands for nothing."""
+    written = mentions.data_file
+
+    def read() -> dict[str, str]:
+        with patch.object(mentions, "data_file", lambda file: {**written(file), name: "(?!)"}):
+            return mentions.written_out("phrases.yaml", mentions._GIVEN)
+
+    return read
+
+
 RULES = (
     Rule("said text", {"said_in": without_citations}, ("support",)),
     Rule(
@@ -141,6 +214,96 @@ RULES = (
     Rule("told answers", {"told_in": _told_as_said}, GOLDEN),
     Rule("numbers as values", {"even_text": comparable}, NAMED_AND_TOLD),
     Rule("clock times", {"with_clock_times": lambda found, text: found}, ("support", "claims", *TURNS)),
+    Rule("a source list is no claim", {"claims.without_source_list": _same}, SUPPORT),
+    Rule("what leads up in Chinese", {"claims._LEADING": NEVER}, SUPPORT),
+    Rule("grammar and courtesies claim nothing", {"claims._has_content": _always(True)}, SUPPORT),
+    Rule("announcements claim nothing", {"claims._ANNOUNCEMENT": NEVER}, SUPPORT),
+    Rule("headings claim nothing", {"claims._UNDERLINED": NEVER}, SUPPORT),
+    Rule("code claims nothing", {"claims._FENCE": NEVER}, SUPPORT),
+    Rule("list markers are no claim", {"claims._LEAD": NEVER}, SUPPORT),
+    Rule("questions claim nothing", {"claims._ENDS_AS_QUESTION": NEVER}, SUPPORT),
+    Rule("records are read", {"structured_evidence.is_structured": _always(False)}, SUPPORT),
+    Rule("lines of keys are read", {"structured_evidence._is_lines": _always(False)}, SUPPORT),
+    Rule("records withhold", {"claim_features._withheld": _withholds_nothing}, SUPPORT),
+    *(Rule(f"weight of {name}", {"shipped_model": _without(name)}, SUPPORT) for name in _FEATURES),
+    Rule("additions have least odds", {"shipped_model": _without("least_odds")}, SUPPORT),
+    Rule("a second unit", {"key_places.KeyPlaces._most_of_two": _one_unit}, SUPPORT),
+    Rule(
+        "names and words that are added",
+        {"claim_features.EvidenceBody._adds_a_name_or_words": _always(False)},
+        SUPPORT,
+    ),
+    Rule("names by their beginnings", {"claim_features.EvidenceBody._beginnings": frozenset()}, SUPPORT),
+    Rule("numbers of others", {"claim_features.EvidenceBody.numbers_of_others": _always(())}, SUPPORT),
+    Rule("edits", {"claim_features.EvidenceBody.edits": _always(())}, SUPPORT),
+    Rule(
+        "numbers said elsewhere", {"claim_features.EvidenceBody._is_said_elsewhere": _always(False)}, SUPPORT
+    ),
+    Rule("news beside the question", {"claim_features.EvidenceBody._has_news": _always(True)}, SUPPORT),
+    Rule("spellings of names", {"claim_edits._is_spelling_of": _always(False)}, SUPPORT),
+    Rule("Chinese junctures", {"claim_features.without_junctures": lambda tokens, known: tokens}, SUPPORT),
+    Rule("fractions and spellings", {"reference_match._FRACTIONS": []}, WORDS),
+    Rule("written in one way", {"reference_match._REWRITTEN": []}, WORDS),
+    Rule("ISO dates", {"reference_match._ISO_DATE": NEVER}, WORDS),
+    Rule("Chinese digits", {"reference_match._DIGIT": NEVER}, WORDS),
+    Rule("joining words", {"reference_match._JOINING": frozenset()}, WORDS),
+    Rule("near spellings", {"reference_match._shortened": _always(frozenset())}, WORDS),
+    Rule("amounts with units", {"reference_match._amount": _always((None, 1))}, WORDS),
+    Rule("denials of one claim", {"reference_match._DENIAL": NEVER}, WORDS),
+    Rule("with and without", {"reference_match._Told.denies": _always(False)}, WORDS),
+    Rule("contrary numbers", {"reference_match._has_contrary": _always(False)}, WORDS),
+    Rule("dates that are verbs", {"reference_match._is_date": _always(True)}, WORDS),
+    Rule("dates", {"reference_match._is_date": _always(False)}, WORDS),
+    Rule("Chinese parts", {"reference_match._HAN_PART": NEVER}, WORDS),
+    Rule("own yes or no of answers", {"compare_replies": _always(None)}, WORDS),
+    Rule("either of A/B", {"variants": lambda text: [text]}, (*WORDS, *GOLDEN)),
+    Rule("the reference itself", {"is_the_reference": _always(False)}, WORDS),
+    Rule("verdicts: doubt", {"reference_words._find_doubt": _always(None)}, VERDICTS),
+    Rule("verdicts: left open", {"reference_words._LEFT_OPEN": NEVER}, VERDICTS),
+    Rule("verdicts: left open after", {"reference_words._LEFT_OPEN_AFTER": NEVER}, VERDICTS),
+    Rule("verdicts: reserves", {"reference_words._find_reserve": _always(None)}, VERDICTS),
+    Rule("verdicts: without takes nothing back", {"reference_words._WITHOUT": NEVER}, VERDICTS),
+    Rule("verdicts: limits", {"exceeds_limits": _always(None)}, VERDICTS),
+    Rule("verdicts: copied passages", {"reference_words._is_copied": _always(False)}, VERDICTS),
+    Rule("verdicts: second values", {"reference_words._find_second_value": _always(None)}, VERDICTS),
+    Rule("verdicts: joined values", {"reference_words._joined_values": _always(())}, VERDICTS),
+    Rule("verdicts: alternatives", {"reference_words._ALTERNATIVE": NEVER}, VERDICTS),
+    Rule("verdicts: words of every claim", {"reference_words._has_words": _always(False)}, VERDICTS),
+    Rule("verdicts: contradictions", {"reference_words._find_contradiction": _always(None)}, VERDICTS),
+    Rule("verdicts: contrary numbers", {"reference_words._find_contrary_number": _always(None)}, VERDICTS),
+    Rule("verdicts: reverses", {"reference_words._is_reverse": _always(False)}, VERDICTS),
+    Rule("verdicts: parts", {"reference_words._is_part": _always(False)}, VERDICTS),
+    Rule("verdicts: near numbers", {"reference_words._is_near": _always(False)}, VERDICTS),
+    Rule("verdicts: numerals go on", {"reference_words._NUMERAL_GOES_ON": NEVER}, VERDICTS),
+    Rule("verdicts: replies", {"reference_words._compare_reply": _compared_as_words}, VERDICTS),
+    Rule("verdicts: numbers by value", {"reference_words._even": lambda text: text}, VERDICTS),
+    Rule("complies by its beginning", {"besides": _besides_but("complies")}, REFUSALS),
+    *(
+        Rule(f"besides: {name}", {"besides": _besides_but(name)}, (*REFUSALS, "classes"))
+        for name in answer_patterns().besides
+    ),
+    Rule("plainly complies", {"answer_evidence.AnswerEvidence._plainly_complies": False}, REFUSALS),
+    Rule(
+        "answers without support",
+        {"answer_evidence.AnswerEvidence._answers_without_support": False},
+        REFUSALS,
+    ),
+    Rule("new numbers", {"answer_evidence.AnswerEvidence._has_new_number": _always(False)}, REFUSALS),
+    Rule("told besides refusing", {"told_besides_refusing": _always(())}, REFUSALS),
+    Rule("begins with the answer", {"answer_classes._begins_with_the_answer": _always(False)}, CLASSES),
+    Rule("words before", {"answer_classes._words_before": _always(0)}, CLASSES),
+    Rule("quotations", {"answer_classes._FoldedAnswer.quotes": _always(False)}, CLASSES),
+    Rule("late matches", {"answer_classes._FoldedAnswer.is_late": _always(False)}, CLASSES),
+    Rule("lead of an answer", {"answer_classes._LEAD": NEVER}, CLASSES),
+    Rule("a quoted answer", {"answer_classes._QUOTED": NEVER}, CLASSES),
+    *(
+        Rule(f"pattern: {pattern.name}", {"answer_classes._read_patterns": _patterns_but(pattern)}, CLASSES)
+        for pattern in answer_patterns().patterns
+    ),
+    *(
+        Rule(f"phrase: {name}", {"mentions._phrases": _phrases_but(name)}, (*GOLDEN, *VERDICTS))
+        for name in mentions.data_file("phrases.yaml")
+    ),
 )
 
 
@@ -157,36 +320,38 @@ def _forget() -> None:
                 forget()
 
 
-def _function(name: str) -> Any:
-    """Return the function of this name where it is written; one with a point before it tells the module."""
-    place, _, last = name.rpartition(".")
-    (found,) = [
-        vars(module)[last]
-        for module in _modules()
-        if module.__name__.startswith(PACKAGE)
-        and module.__name__.endswith(place)
-        and getattr(vars(module).get(last), "__module__", None) == module.__name__
-    ]
-    return found
+def _place(name: str) -> tuple[Any, str]:
+    """Return where something is written: ``function``, ``module.function``, ``module.CONSTANT``,
+    ``module.Class.method``.
+    """
+    *path, last = name.split(".")
+    ours = [each for each in _modules() if each.__name__.startswith(PACKAGE)]
+    if path:
+        (holder,) = [each for each in ours if each.__name__.endswith(f".judging.{path[0]}")]
+        return (getattr(holder, path[1]) if path[1:] else holder), last
+    (holder,) = [each for each in ours if getattr(vars(each).get(last), "__module__", None) == each.__name__]
+    return holder, last
 
 
 @contextmanager
 def switched_off(off: Mapping[str, Any]) -> Iterator[None]:
     """Put other functions in the place of those named, wherever they were imported to."""
-    changed: list[tuple[ModuleType, str, Any]] = []
+    changed: list[tuple[Any, str, Any]] = []
     for name, other in off.items():
-        rule = _function(name)
-        for module in _modules():
-            for found, value in list(vars(module).items()):
-                if value is rule:
-                    changed.append((module, found, value))
-                    setattr(module, found, other)
+        holder, last = _place(name)
+        rule = vars(holder)[last]
+        holders = _modules() if isinstance(holder, ModuleType) else [holder]
+        for each in holders:
+            for found, value in list(vars(each).items()):
+                if value is rule and (callable(rule) or found == last):
+                    changed.append((each, found, value))
+                    setattr(each, found, other)
     _forget()
     try:
         yield
     finally:
-        for module, found, value in changed:
-            setattr(module, found, value)
+        for each, found, value in changed:
+            setattr(each, found, value)
         _forget()
 
 
