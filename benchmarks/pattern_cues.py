@@ -1,6 +1,6 @@
 """Write the words without which a pattern of answers cannot match: ``python -m benchmarks.pattern_cues``.
 
-They are read from the expressions of ``answer_patterns.yaml`` and kept beside it, in ``answer_cues.json.gz``:
+They are read from the expressions of ``answer_patterns.yaml`` and kept beside it, in ``answer_cues.txt.gz``:
 an expression is not tried on texts that lack them, nor compiled for them. Written by hand, a cue could be
 wrong and switch its expression off. Whatever is not understood of an expression may be any text, so a cue can
 be missing but not mistaken. Where the file of patterns was changed, no expression has cues, and all are tried
@@ -10,13 +10,11 @@ on every text, until they are written again; a test says so.
 from __future__ import annotations
 
 import gzip
-import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import fsum
 from pathlib import Path
-from typing import Any
 from zlib import crc32
 
 from rag_evaluation_framework.judging import answer_classes
@@ -38,9 +36,6 @@ _ANYTHING: Shape = {_ANY: None}
 _BETWEEN_WORDS: Shape = {" ": None}
 # If the parts of a sequence make more texts than these, those of the first parts become one.
 _MANY = 16
-# Words in more than this share of texts, all together, tell nothing.
-_COMMON = 0.8
-
 # What may be half a word, since it is not known what stands beside it.
 _HALF_WORD = re.compile(r"\A[a-z0-9]+|[a-z0-9]+\Z")
 _TOKEN = re.compile(
@@ -51,86 +46,43 @@ _TOKEN = re.compile(
 _ESCAPED = {**dict.fromkeys("bAZsn", _BETWEEN_WORDS), **dict.fromkeys("wW", _ANYTHING)}
 # A class that does more than list a few characters.
 _WIDE = re.compile(r"\A\^|.-.|\\[wW]")
-_FREQUENT = """
-a an and are as at be but by can for from has have in is it not of on or s that the this to was with you
-"""
-# Nearly every way of not answering has one of these, and most answers have none in their first sentences.
-_DENYING = """
-not t no never nothing none neither nor nowhere cannot cant dont couldnot unable impossible unclear unknown
-unsure uncertain lack lacks lacking insufficient inadequate without unavailable missing fail fails failed
-silent refuse decline denied wish little limited forbidden prohibited incapable
-"""
+_COMMON = frozenset(
+    {"a", "an", "and", "are", "as", "at", "be", "but", "by", "can", "for", "from", "has", "have", "in", "is"}
+    | {"it", "not", "of", "on", "or", "s", "that", "the", "this", "to", "was", "with", "you"}
+)
 
 
-def kept_patterns() -> dict[str, Any]:
-    """Return what is kept: of which file, and for each of its expressions the cues in their order.
-
-    These are the rarest words, those that deny, and those of its parts, each with a ``|`` between its words.
-    """
+def kept_cues() -> str:
+    """Return what is kept: of which file, and the cue of each of its expressions, on lines of their own."""
     written, known = (KEPT.parent / answer_classes.PATTERNS).read_bytes(), answer_patterns()
-    by_rarity, by_denial = CueFinder.by_rarity(known.phrases), CueFinder.by_denial(known.phrases)
-    found = []
-    for expression, place in known.places.items():
-        line = expression.line
-        line = rf"\A{line}\Z" if known.patterns[place].where == "whole" else line
-        cues = [by_rarity.cue(line), by_denial.cue(line), *by_rarity.cues_of_parts(line)]
-        found.append([None if cue is None else "|".join(sorted(cue)) for cue in cues])
-    return {"of": crc32(written), "cues": found}
+    finder = CueFinder(known.phrases)
+    lines = [
+        rf"\A{each.line}\Z" if known.patterns[place].where == "whole" else each.line
+        for each, place in known.places.items()
+    ]
+    cues = ("|".join(sorted(finder.cue(line) or ())) for line in lines)
+    return "\n".join([f"{crc32(written)}", *cues])
 
 
 def main() -> None:
-    KEPT.write_bytes(gzip.compress(json.dumps(kept_patterns(), ensure_ascii=False).encode(), mtime=0))
+    KEPT.write_bytes(gzip.compress(kept_cues().encode(), mtime=0))
 
 
 class CueFinder:
-    """Finds the cue of an expression that is in the fewest texts, by the shares in which words are guessed
-    to be: those ``given``, .005 for ``pairs`` of words where these count, or else that of any ``other`` word.
+    """Finds the cue of an expression that is in the fewest texts, as far as can be guessed.
 
     That the guess is wrong decides only how fast texts are read. ``phrases`` are what ``{name}`` stands for:
     several expressions each.
     """
 
-    def __init__(
-        self,
-        phrases: Mapping[str, Sequence[str]],
-        given: Mapping[str, float],
-        *,
-        other: float = 0.01,
-        pairs: bool = True,
-    ) -> None:
-        self._phrases, self._given, self._other, self._pairs = phrases, given, other, pairs
+    def __init__(self, phrases: Mapping[str, Sequence[str]]) -> None:
+        self._phrases = phrases
         self._shapes: dict[tuple[str, bool, bool], Shape] = {}
         self._rarest: dict[str, str | None] = {}
-
-    @classmethod
-    def by_rarity(cls, phrases: Mapping[str, Sequence[str]]) -> CueFinder:
-        """Return one that finds the words that are in the fewest texts."""
-        return cls(phrases, dict.fromkeys(_FREQUENT.split(), 0.3))
-
-    @classmethod
-    def by_denial(cls, phrases: Mapping[str, Sequence[str]]) -> CueFinder:
-        """Return one that finds words that deny something, where an expression needs one."""
-        shares = dict.fromkeys(_FREQUENT.split(), 3.0) | dict.fromkeys(_DENYING.split(), 0.001)
-        return cls(phrases, shares, other=1.0, pairs=False)
 
     def cue(self, expression: str) -> Cue | None:
         """Return words of which every text that matches has one; ``None`` if there are no such words."""
         return self._cue_of(self._shape_of(expression))
-
-    def cues_of_parts(self, expression: str) -> list[Cue]:
-        """Return the same for the parts of an expression, in their order, as far as they are in few texts."""
-        alternatives = self._parts_of(expression)
-        if len(alternatives) > 1:
-            return []
-        (parts,) = alternatives
-        found = [
-            self._cue_of(
-                {_end_of(parts[:at]) + text + _beginning(parts[at + 1 :]): cue for text, cue in part.items()}
-            )
-            for at, part in enumerate(parts)
-        ]
-        few = [cue for cue in found if cue is not None and fsum(map(self._share, cue)) <= _COMMON]
-        return few if len(few) > 1 else []  # one is the cue of the whole
 
     def _cue_of(self, shape: Shape) -> Cue | None:
         own = {text: self._rarest_word(text) for text in shape}
@@ -202,23 +154,25 @@ class CueFinder:
     def _rarer(self, one: Cue | None, other: Cue | None) -> Cue | None:
         if one is None or other is None:
             return one or other
-        return min(one, other, key=lambda cue: fsum(map(self._share, cue)))
+        return min(one, other, key=lambda cue: fsum(map(_share, cue)))
 
     def _rarest_word(self, text: str) -> Cue | None:
         words = [word for word in map(self._rarest_whole_word, text.split(_ANY)) if word is not None]
-        return frozenset({min(words, key=self._share)}) if words else None
+        return frozenset({min(words, key=_share)}) if words else None
 
     def _rarest_whole_word(self, text: str) -> str | None:
         if text not in self._rarest:
             words = CUE_WORD.findall(_HALF_WORD.sub("", text))  # and Chinese characters
-            found = {*words, *map(" ".join, pairwise(words))} if self._pairs else set(words)
-            self._rarest[text] = min(sorted(found), key=self._share, default=None)
+            found = {*words, *map(" ".join, pairwise(words))}
+            self._rarest[text] = min(sorted(found), key=_share, default=None)
         return self._rarest[text]
 
-    def _share(self, word: str) -> float:
-        if " " in word:
-            return 0.005
-        return self._given.get(word, self._other if word.isascii() else 0.1)
+
+def _share(word: str) -> float:
+    """Return the share of texts in which a word, or two neighbors, are guessed to be."""
+    if " " in word:
+        return 0.005
+    return 0.3 if word in _COMMON else 0.01 if word.isascii() else 0.1
 
 
 # What follows a phrase that ends where a word does: its end, a space; a closing bracket may stand before.

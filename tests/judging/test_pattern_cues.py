@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import random
 import re
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 import pytest
-from benchmarks.pattern_cues import KEPT, kept_patterns
+from benchmarks.pattern_cues import KEPT, kept_cues
 
 from rag_evaluation_framework.judging.answer_classes import AnswerPattern, answer_patterns
 
@@ -100,9 +99,9 @@ def test_what_an_expression_matches_has_its_cues(pattern: AnswerPattern) -> None
         assert texts, expression.line
         for text in texts:
             assert expression in answer_patterns().worth_trying(text), (expression.line, text)
-            assert expression.has_words(text), (expression.line, text)
 
 
 def test_the_cues_are_those_of_the_expressions() -> None:
-    kept = json.loads(gzip.decompress(KEPT.read_bytes()))
-    assert kept == kept_patterns(), "run: python -m benchmarks.pattern_cues"
+    assert gzip.decompress(KEPT.read_bytes()).decode() == kept_cues(), (
+        "run: python -m benchmarks.pattern_cues"
+    )

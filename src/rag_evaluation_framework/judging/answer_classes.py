@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
-from itertools import pairwise, repeat
+from itertools import pairwise
 from typing import Any, Literal
 from zlib import crc32
 
@@ -32,7 +31,7 @@ _BETWEEN = re.compile(r" \| |\n")
 _READING = threading.Lock()
 Cue = str | tuple[str, str]
 """A word, or two neighbours."""
-PATTERNS, CUES = "answer_patterns.yaml", "answer_cues.json.gz"
+PATTERNS, CUES = "answer_patterns.yaml", "answer_cues.txt.gz"
 """The data files: the patterns, and the cues of every expression."""
 
 
@@ -40,27 +39,12 @@ class Expression:
     """A line of the data file, compiled when it is first tried: few texts need many of them."""
 
     def __init__(self, line: str, phrases: _Phrases) -> None:
-        self.line = line
-        self.needs: Sequence[frozenset[Cue]] = ()
-        """Several cues, of each of which a text must have one."""
-        self.cues: Sequence[frozenset[Cue]] = ()
-        """Those of its parts, in their order."""
-        self._phrases = phrases
+        self.line, self._phrases = line, phrases
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
         """The expression, for folded texts."""
         return self._phrases.compiled(self.line)
-
-    def has_words(self, text: str) -> bool:
-        """Tell whether a folded text has the words of all parts, in their order: it takes long to compile."""
-        words = _words_for_cues(text)
-        pairs, at = [*pairwise(words), ("", "")], 0
-        for cue in self.cues:
-            places = (each for each in range(at, len(words)) if words[each] in cue or pairs[each] in cue)
-            if (at := next(places, -1)) < 0:
-                return False
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +65,8 @@ class AnswerPattern:
 class AnswerPatterns:
     """The patterns in the order in which they are tried, and what tells that an answer is given besides.
 
-    Most expressions have cues, words of which a text must have one: the rarest, those that deny, and those
-    of their parts. They are kept in a data file, for it takes long to find them
-    (``benchmarks/pattern_cues.py``).
+    Most expressions have cues, rare words of which a text must have one. They are kept in a data file, for it
+    takes long to find them (``benchmarks/pattern_cues.py``).
     """
 
     version: int
@@ -94,24 +77,15 @@ class AnswerPatterns:
     places: Mapping[Expression, int]
     """To which of the patterns an expression belongs."""
     by_cue: Mapping[Cue, Set[Expression]]
-    """Those that are worth trying where a text has the rarest of their words."""
+    """Those that are worth trying where a text has the cue."""
     always: Set[Expression]
-    """Those without such words."""
-    cues: frozenset[Cue]
-    """All words and pairs that any of them needs."""
+    """Those without a cue."""
 
     def worth_trying(self, text: str) -> set[Expression]:
         """Return the expressions whose cues are in a folded text, and those that have none."""
         words = _words_for_cues(text)
-        found = self.cues.intersection(words) | self.cues.intersection(pairwise(words))
-        tried = set(self.always)
-        for expression in set().union(*[self.by_cue[cue] for cue in self.by_cue.keys() & found]):
-            for cue in expression.needs:
-                if cue.isdisjoint(found):
-                    break
-            else:
-                tried.add(expression)
-        return tried
+        cues = self.by_cue.keys() & {*words, *pairwise(words)}
+        return set(self.always).union(*[self.by_cue[cue] for cue in cues])
 
 
 CUE_WORD = re.compile(r"[a-z0-9]+|\?|[^\W\x00-\x7f]")
@@ -137,18 +111,17 @@ def _read_patterns() -> AnswerPatterns:
     from rag_evaluation_framework.files.yaml_documents import decode
 
     written, kept = (files(__package__).joinpath("data", name).read_bytes() for name in (PATTERNS, CUES))
-    data, found = decode(written), json.loads(gzip.decompress(kept))
-    cues = found["cues"] if found["of"] == crc32(written) else ()  # changed since: it has none
+    data, (of, *cues) = decode(written), gzip.decompress(kept).decode().split("\n")
+    if of != f"{crc32(written)}":  # changed since: they may be wrong
+        cues = []
     phrases = _Phrases({**_phrases_of_characters(), **data["phrases"]})
     patterns = tuple(_pattern(entry, phrases) for entry in data["patterns"])
     places = {each: place for place, pattern in enumerate(patterns) for each in pattern.expressions}
     by_cue: dict[Cue, set[Expression]] = defaultdict(set)
-    for expression, its in zip(places, cues or repeat((None, None)), strict=False):
-        rarest, denial, *expression.cues = map(_cue, its)
-        expression.needs = [each for each in (denial, *expression.cues) if each]
-        for word in rarest:
-            by_cue[word].add(expression)
-    tried = set().union(*by_cue.values())
+    for expression, line in zip(places, cues, strict=False):
+        for cue in filter(None, line.split("|")):
+            first, _, second = cue.partition(" ")
+            by_cue[(first, second) if second else first].add(expression)
     return AnswerPatterns(
         data["version"],
         patterns,
@@ -156,15 +129,8 @@ def _read_patterns() -> AnswerPatterns:
         phrases.alternatives,
         places,
         by_cue,
-        places.keys() - tried,
-        frozenset(by_cue).union(*[cue for each in tried for cue in each.needs]),
+        places.keys() - set().union(*by_cue.values()),
     )
-
-
-def _cue(written: str | None) -> frozenset[Cue]:
-    """Read a cue: words and pairs of words with a ``|`` between them."""
-    found = [] if written is None else [tuple(each.split(" ")) for each in written.split("|")]
-    return frozenset([each if len(each) == 2 else each[0] for each in found])
 
 
 def _phrases_of_characters() -> dict[str, str]:
@@ -431,8 +397,7 @@ class _FoldedAnswer:
     def matches(self, pattern: AnswerPattern) -> list[re.Match[str]]:
         """Find a pattern that may match where it counts, in the order of the text."""
         part, tried = self._parts[pattern.where], self._tried[pattern.where]
-        text, named = self.text[slice(*part)], [each for each in pattern.expressions if each in tried]
-        expressions = [each.compiled for each in named if "compiled" in vars(each) or each.has_words(text)]
+        expressions = [each.compiled for each in pattern.expressions if each in tried]
         if pattern.where == "whole":
             return [match for each in expressions if (match := each.fullmatch(self.text, *part))]
         found = [match for each in expressions for match in each.finditer(self.text, *part)]
