@@ -332,7 +332,7 @@ def _by_patterns(answer: _FoldedAnswer, asked: str) -> AnswerClass:
         if not found or not _may_answer(pattern, asked):
             continue
         for match in found:
-            if match[0].strip() in asked or answer.quotes(match):
+            if match[0].strip() in asked or answer.quotes(match) or _is_supposed(answer.text, match, pattern):
                 continue
             late_or_weak = pattern.on_the_question or answer.is_late(match, pattern)
             if late_or_weak and not takes_up_the_question(answer.text, match.span(), asked=asked):
@@ -346,6 +346,11 @@ def _by_patterns(answer: _FoldedAnswer, asked: str) -> AnswerClass:
                 continue
             return AnswerClass(pattern.kind, pattern.name, *answer.place(*match.span()))
     return AnswerClass("answered")
+
+
+def _is_supposed(text: str, match: re.Match[str], pattern: AnswerPattern) -> bool:
+    """Tell whether the match stands in a condition: "If the date is missing, today's is taken"."""
+    return pattern.kind == "dont_know" and besides("condition").search(text, 0, match.start()) is not None
 
 
 def _may_answer(pattern: AnswerPattern, asked: str) -> bool:
