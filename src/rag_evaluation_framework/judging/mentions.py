@@ -85,8 +85,8 @@ def data_file(name: str) -> Any:
 # Whether a text states what stands at one of its places, denies it, or leaves it open.
 #
 # - *Denied*: a negation or a verb of lack or dislike comes directly before it, or with only light words
-#   between: ``不喜欢探险``, ``缺乏热情``, ``did not win``. Two negations cancel out. What a text asks only to
-#   say no, and instead of what it names something else, it denies too.
+#   between: ``不喜欢探险``, ``缺乏热情``, ``did not win``. Two negations cancel out. Instead of what
+#   it names something else, it denies too.
 # - *Open*: the clause says that it is not shown or not known, ``没有证据表明她们是朋友``, ``hard to say``.
 #   A guess is a statement: ``可能是阿尤``.
 #
@@ -107,14 +107,8 @@ def stance_at(text: str, start: int, *, through: tuple[str, ...] = ()) -> Stance
     head, tail = _around(text, start)
     if says("not_shown", head) or says("not_so", tail):
         return "open"
-    is_negated = _is_negated(text, start, through) != says("rhetorical", head)
-    if is_negated or says("lacked_too", head) or says("dismissed", head):
-        return "denied"
-    if says("towards", head) and says("no_interest", tail):
-        return "denied"
-    if phrase("asked_then_no").match(text, start + len(tail)):
-        return "denied"
-    return "stated"
+    is_denied = _is_negated(text, start, through) or says("lacked_too", head) or says("dismissed", head)
+    return "denied" if is_denied else "stated"
 
 
 def asks_for_name(question: str) -> bool:

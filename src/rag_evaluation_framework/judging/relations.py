@@ -420,8 +420,10 @@ def _spoken(
     through = ("的", "'s", *ends[0], *ends[1])
     for clause in clauses_about(said, ends, way):
         for each in statements(clause.text):
-            is_denied = is_negated(each.text) and "难道" not in clause.text
-            if not is_denied and stance_at(said, clause.place_of(each.start), through=through) == "stated":
+            if (
+                not is_negated(each.text)
+                and stance_at(said, clause.place_of(each.start), through=through) == "stated"
+            ):
                 yield _direction(each, inverted=way.inverted) if is_directed else "mutual"
     if any(stance_at(said, start) == "stated" for start, _, _ in way.found_in(bare)):
         yield "not told" if is_directed and way.words[0][1] != OWN else "mutual"
