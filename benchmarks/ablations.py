@@ -133,6 +133,10 @@ def _same(text: str) -> str:
     return text
 
 
+def _one_unit(self: Any, held: Sequence[int], counts: Sequence[int], found: int) -> int:
+    return max(counts)
+
+
 def _withholds_nothing(facts: Any) -> Record:
     return Record(frozenset(), frozenset())
 
@@ -223,6 +227,7 @@ RULES = (
     Rule("records withhold", {"claim_features._withheld": _withholds_nothing}, SUPPORT),
     *(Rule(f"weight of {name}", {"shipped_model": _without(name)}, SUPPORT) for name in _FEATURES),
     Rule("additions have least odds", {"shipped_model": _without("least_odds")}, SUPPORT),
+    Rule("a second unit", {"key_places.KeyPlaces._most_of_two": _one_unit}, SUPPORT),
     Rule(
         "names and words that are added",
         {"claim_features.EvidenceBody._adds_a_name_or_words": _always(False)},

@@ -201,7 +201,7 @@ class ClaimFeatures(NamedTuple):
     closest: HeldUnit | None
     """The unit of evidence with most of what the question does not have."""
     covered: float
-    """The share of the claim's different keys in the question or in the unit with most.
+    """The share of the claim's different keys in the question or in the two units with most together.
 
     Of a claim that is nothing but numbers, the share of these that the evidence has; of one without either,
     such as the letter of a choice, 1 where the evidence has its very words.
@@ -418,9 +418,9 @@ class EvidenceBody:
         new_numbers = self._new_numbers(said, asked) if numbers else ()
         closest, covered = 0, 0.0
         if distinct:
-            most, closest = places.with_most(sought or distinct)
-            # What share of the keys a unit has, with what is given.
-            covered = 1.0 - (len(sought) - most) / len(distinct) if sought else 1.0
+            of_two, closest = places.with_most(sought or distinct)
+            # What share of the keys two units have, with what is given.
+            covered = 1.0 - (len(sought) - of_two) / len(distinct) if sought else 1.0
         elif numbers:
             covered = 1.0 - len(new_numbers) / len(numbers)
         else:

@@ -7,8 +7,9 @@ keys that unit has.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+_ENOUGH_PAIRED = 16
 _MOST_SUMMED = 255  # how many keys a byte counts
 _MOST_KEPT = 1 << 25  # bytes: what long texts need besides is made again each time
 
@@ -47,9 +48,10 @@ class KeyPlaces(dict[str, int]):
         return kept * self.firsts[-1] > _MOST_KEPT
 
     def with_most(self, keys: frozenset[str]) -> tuple[int, int]:
-        """Return how many of the keys a unit has at most, and the units that have so many.
+        """Return how many of the keys two units have together at most, and the units with most alone.
 
-        There is no unit where no key stands anywhere. Claims of one shape have the same keys.
+        What both units have counts once. There is no unit where no key stands anywhere. Claims of one shape
+        have the same keys.
         """
         found = self._most.get(keys)
         if found is None:
@@ -59,9 +61,36 @@ class KeyPlaces(dict[str, int]):
         return found
 
     def _with_most(self, keys: frozenset[str]) -> tuple[int, int]:
-        counts = self.counts(list(map(self.__getitem__, keys)))
-        count = _highest(counts, len(keys))
-        return (count, _places(counts, count)) if count else (0, 0)
+        held = list(map(self.__getitem__, keys))
+        counts = self.counts(held)
+        count = _highest(counts, len(held))
+        if not count:
+            return 0, 0
+        units = _places(counts, count)
+        found = len(held) - held.count(0)
+        if count == found:
+            return count, units
+        return self._most_of_two(held, counts, found), units
+
+    def _most_of_two(self, held: Sequence[int], counts: Sequence[int], found: int) -> int:
+        """Look for two units with most together: for the one with more, from the highest count down.
+
+        Where very many units have different keys, those that are far behind are not looked at.
+        """
+        most = looked_at = 0
+        for count in sorted(set(counts), reverse=True):
+            most = max(most, count)
+            # Of two units with more than was found, the one with more has this count or less.
+            highest = min(found, 2 * count)
+            if most >= highest or looked_at >= _ENOUGH_PAIRED:
+                break
+            for alike in _alike(_places(counts, count), held):
+                looked_at += 1
+                others = [each for each in held if not each & alike]
+                most = max(most, count + _highest(self.counts(others), len(others)))
+                if most >= highest:
+                    break
+        return most
 
     def counts(self, held: Sequence[int]) -> Sequence[int]:
         """Return how many of some keys every unit has, by the places of each."""
@@ -98,3 +127,16 @@ def _places(counts: Sequence[int], count: int) -> int:
 
 # By a count: every byte that is this count becomes 1, and every other 0.
 _ONLY = [bytes(count) + b"\1" + bytes(255 - count) for count in range(_MOST_SUMMED + 1)]
+
+
+def _alike(units: int, held: Sequence[int]) -> Iterator[int]:
+    """Yield the units in groups that have the same keys."""
+    if not units & (units - 1):  # one alone, as most often
+        yield units
+        return
+    while units:
+        alike, first = units, units & -units
+        for each in held:
+            alike &= each if each & first else ~each
+        yield alike
+        units ^= alike
