@@ -11,7 +11,6 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from benchmarks._labelled_data import DATA
 from benchmarks._refusals import DECLINED, Labelled, by_patterns, by_verdict, compared
 from rag_evaluation_framework.files.yaml_documents import decode
 from rag_evaluation_framework.statistics.intervals import wilson_interval
+from rag_evaluation_framework.structs import replace
 
 FOLDER = Path(__file__).parent / "data"
 REPLIES = Path(__file__).parent.parent / "tests" / "judging" / "compliances.yaml"

@@ -18,7 +18,7 @@ import json
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from rag_evaluation_framework.judging.verdict import decide
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample, Turn
 from rag_evaluation_framework.statistics.intervals import wilson_interval
+from rag_evaluation_framework.structs import replace
 
 SYSTEMS = ("gpt4", "llama2new")
 COMPLIANCE = "1_full_compliance"

@@ -13,13 +13,14 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from benchmarks import _begin, _wice
 from benchmarks._auroc import figure
@@ -29,6 +30,7 @@ from rag_evaluation_framework.judging import lexical_support
 from rag_evaluation_framework.judging.claim_features import ClaimFeatures, EvidenceBody, evidence_text
 from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.judging.lexical_support import SupportModel, feature_values, screen_answer
+from rag_evaluation_framework.structs import asdict
 from rag_evaluation_framework.text.tokens import content_keys
 
 Floats = npt.NDArray[np.float64]

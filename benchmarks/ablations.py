@@ -21,6 +21,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from msgspec.structs import replace
 
 from benchmarks._labelled_data import DATA
 from benchmarks._refusals import SYSTEMS, completion_rows
@@ -40,7 +41,6 @@ from rag_evaluation_framework.judging.mentions import is_negated, is_stated
 from rag_evaluation_framework.judging.relations import RelationReading, words_of_relation
 from rag_evaluation_framework.judging.turn_matching import TurnMatch
 from rag_evaluation_framework.records.citations import without_citations
-from rag_evaluation_framework.startup import replace
 from rag_evaluation_framework.statistics.resampling import generator
 from rag_evaluation_framework.text.normalisation import comparable, variants
 from rag_evaluation_framework.text.numbers import quantities

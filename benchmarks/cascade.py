@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import _begin, _ragtruth, _wice
@@ -19,6 +19,7 @@ from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.records.scores import Claim
 from rag_evaluation_framework.statistics.intervals import wilson_interval
+from rag_evaluation_framework.structs import asdict
 
 TARGETS = (0.85, 0.9, 0.95)
 ERRORS = (0.0, 0.05, 0.1)

@@ -12,11 +12,11 @@ import sys
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
 from rag_evaluation_framework import Comparison
 from rag_evaluation_framework.results.comparison import ScoredMetric, ScoredRun, compare_scored
 from rag_evaluation_framework.results.verdicts import AnswerChanges, ChangedAnswer
-from rag_evaluation_framework.startup import replace
 from rag_evaluation_framework.statistics.intervals import normal_two_sided
 from rag_evaluation_framework.statistics.paired import flips_p_value, smallest_detectable_difference
 from rag_evaluation_framework.statistics.sequential import always_valid_p, guarded_variance, sequential_size

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from importlib.util import find_spec
 from math import fsum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from rag_evaluation_framework import Options, evaluate
 from rag_evaluation_framework.components import chunker_from

@@ -28,6 +28,7 @@ NAME = PACKAGE.name
 ROOMS = [
     "version",
     "startup",
+    "structs",
     "errors",
     "workers",
     "files",

@@ -27,12 +27,11 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, get_close_matches
 from errno import EDQUOT, EISDIR, ENOENT, ENOSPC
 from pathlib import Path
 from typing import Any, Literal, TypeVar
-
-from rag_evaluation_framework.startup import dataclass, replace
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -18,8 +18,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, runtime_checkable
 
+import msgspec
+
 from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError, UsageError, described, shown
-from rag_evaluation_framework.startup import dataclass, field
 
 if TYPE_CHECKING:
     import numpy as np
@@ -374,12 +375,11 @@ _MAX_NESTING = 20
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
-@dataclass(frozen=True, slots=True)
-class Specification:
+class Specification(msgspec.Struct, frozen=True):
     """A component's name and its arguments. ``str()`` is the canonical text, which parses back."""
 
     name: str
-    arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    arguments: Mapping[str, Any] = {}
 
     def __str__(self) -> str:
         if not self.arguments:

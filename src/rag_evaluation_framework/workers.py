@@ -41,8 +41,10 @@ from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar
 
+import msgspec
+
 from rag_evaluation_framework.errors import MissingExtraError, UsageError, WorkerError, checked_count, shown
-from rag_evaluation_framework.startup import collect_seldom, dataclass
+from rag_evaluation_framework.startup import collect_seldom
 from rag_evaluation_framework.version import __version__
 
 Item = TypeVar("Item")
@@ -75,8 +77,7 @@ def counted_workers(workers: object) -> int:
     return all_but_one() if workers is None else checked_count("workers", workers, at_least=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Crew:
+class Crew(msgspec.Struct, frozen=True):
     """Who works: how many, and whether they are processes of this machine or workers of a Ray cluster.
 
     ``count`` is ``None`` for all cores but one, or for as many as a cluster at ``address`` has. Without an

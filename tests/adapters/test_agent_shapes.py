@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote
@@ -20,6 +19,7 @@ from rag_evaluation_framework.adapters.agent_probe import Candidate, Probe
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation.agent_shapes import ReadAnswer
 from rag_evaluation_framework.files import yaml_documents
+from rag_evaluation_framework.structs import replace
 
 TABLES = tables_beside(__file__)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from rag_evaluation_framework.adapters.langsmith import check_langsmith, upload_
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation.data import find_dataset
 from rag_evaluation_framework.records.samples import Origin
+from rag_evaluation_framework.structs import replace
 
 pytest.importorskip("langsmith", reason="the extra 'langsmith' is not installed")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 from rag_evaluation_framework import Evaluation, evaluate
@@ -19,6 +18,7 @@ from rag_evaluation_framework.records.responses import Hit, Request, Response
 from rag_evaluation_framework.records.runs import Options
 from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline
 from rag_evaluation_framework.retrieval.sweep import Grid
+from rag_evaluation_framework.structs import replace
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import cycle, islice, product
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,6 +20,7 @@ from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame, BlameEvi
 from rag_evaluation_framework.reports.page import badge, page
 from rag_evaluation_framework.results.evaluations import Row, summed_up
 from rag_evaluation_framework.results.kept_data import KeptDocuments
+from rag_evaluation_framework.structs import replace
 
 Opened: TypeAlias = Callable[..., Any]
 FAMILIES: dict[str, list[str]] = yaml.safe_load(

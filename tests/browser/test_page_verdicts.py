@@ -18,7 +18,7 @@ from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.reports.page import page
 from rag_evaluation_framework.results.evaluations import Row, summed_up
 from rag_evaluation_framework.results.verdicts import Check, Threshold, Verdict
-from rag_evaluation_framework.startup import replace
+from rag_evaluation_framework.structs import replace
 
 TABLES = tables_beside(__file__)
 

@@ -6,7 +6,6 @@ import json
 import shlex
 import shutil
 from copy import deepcopy
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from command_lines import rag_eval_ended as rag_eval
 from rag_evaluation_framework.datasets import dialect
 from rag_evaluation_framework.evaluation import grid_runs
 from rag_evaluation_framework.records.runs import RunOutcome
+from rag_evaluation_framework.structs import replace
 
 TABLES = tables_beside(__file__)
 

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,7 @@ from rag_evaluation_framework.datasets.split_build import (
 )
 from rag_evaluation_framework.errors import LimitExceededError, StorageError
 from rag_evaluation_framework.files.atomic import recover
+from rag_evaluation_framework.structs import replace
 
 NOW = datetime(2025, 11, 4, 18, 30, tzinfo=UTC)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from tempfile import mkdtemp
@@ -34,6 +33,7 @@ from rag_evaluation_framework.datasets.squad import SQUAD
 from rag_evaluation_framework.extensions import Dialect
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.samples import Origin
+from rag_evaluation_framework.structs import replace
 
 few_files = settings(
     max_examples=25,

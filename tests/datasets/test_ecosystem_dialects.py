@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from rag_evaluation_framework import Dataset, InputError, Refusal, Sample, Turn,
 from rag_evaluation_framework.datasets.beir import BEIR
 from rag_evaluation_framework.datasets.squad import SQUAD
 from rag_evaluation_framework.datasets.trec import TREC
+from rag_evaluation_framework.structs import replace
 
 TABLES = tables_beside(__file__)
 

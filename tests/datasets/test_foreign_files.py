@@ -11,7 +11,6 @@ import re
 import subprocess
 import sys
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from rag_evaluation_framework.datasets.dialect import RecordDialect, needs_no_id
 from rag_evaluation_framework.datasets.recognition import DIALECTS, recognise
 from rag_evaluation_framework.datasets.validation import validate_file
 from rag_evaluation_framework.records.samples import Recorded
+from rag_evaluation_framework.structs import replace
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "tools"
 TABLES = tables_beside(__file__)

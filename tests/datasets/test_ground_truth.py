@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from rag_evaluation_framework.evaluation.data import find_dataset
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.runs import Options
 from rag_evaluation_framework.records.samples import CitationAnnotation
+from rag_evaluation_framework.structs import replace
 
 TEXT = "The ferry leaves at noon. Dogs travel free. 狗免费乘船。"
 ANSWER = "Dogs travel free [boats.md:1:26-43]."

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from rag_evaluation_framework.datasets.validation import checked_files
 from rag_evaluation_framework.files.access import compress
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.steps import TraceChoice
+from rag_evaluation_framework.structs import asdict
 
 TABLES = tables_beside(__file__)
 ROOT = Path(__file__).parents[2]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -33,6 +32,7 @@ from rag_evaluation_framework.judging.verdict import CONTRADICTS, AnswerVerdict,
 from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.samples import Expectation, Origin
 from rag_evaluation_framework.records.scores import Blame, BlameEvidence
+from rag_evaluation_framework.structs import replace
 
 TABLES = tables_beside(__file__)
 

@@ -6,7 +6,6 @@ import json
 import pickle
 import re
 from contextlib import chdir
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 from rag_evaluation_framework.retrieval.sweep import grid_of
+from rag_evaluation_framework.structs import replace
 
 TABLES = tables_beside(__file__)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from time import perf_counter
@@ -16,6 +15,8 @@ from typing import Any
 
 import pytest
 from scripted_judge import Reading, entries, judged_by, judging
+
+from rag_evaluation_framework.structs import replace
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "datasets"))
 

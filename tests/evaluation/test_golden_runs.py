@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorer_for
 from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Origin
+from rag_evaluation_framework.structs import replace
 
 TABLES = tables_beside(__file__)
 GOLDEN = Path(__file__).parents[2] / "examples" / "golden"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +35,7 @@ from rag_evaluation_framework.results.journal import (
     read_index,
     written_entry,
 )
+from rag_evaluation_framework.structs import replace
 
 TIMING = Timing(started_at="2026-11-15T10:00:00.000+00:00", attempts=2, elapsed_ms=12.5, latency_ms=3.25)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from rag_evaluation_framework.evaluation.scored_answers import rescored_result, 
 from rag_evaluation_framework.evaluation.scoring import scorer_for, scorers_for
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.judging.rubrics import Criterion, Rubric
+from rag_evaluation_framework.structs import replace
 
 QUESTION = Turn(role="user", content="When does the ferry sail?")
 SAMPLE = Sample(id="ferry", turns=(QUESTION,), reference="At nine.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.files.atomic import check_writable
 from rag_evaluation_framework.records.runs import SampleChoice
 from rag_evaluation_framework.records.samples import Origin, Recorded
+from rag_evaluation_framework.structs import replace
 
 TABLES = tables_beside(__file__)
 

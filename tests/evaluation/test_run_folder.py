@@ -6,7 +6,6 @@ import json
 import multiprocessing
 import os
 import re
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from rag_evaluation_framework.results.run_folder import (
     short_id,
 )
 from rag_evaluation_framework.results.run_groups import list_runs, tied_runs
+from rag_evaluation_framework.structs import replace
 
 DAY = datetime(2026, 11, 15, 23, 59, tzinfo=UTC)
 HEAD = RunHead(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -23,6 +22,7 @@ from rag_evaluation_framework.results.run_folder import (
     read_list,
     write_list,
 )
+from rag_evaluation_framework.structs import replace
 
 TEN = [sample(number) for number in range(10)]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ from rag_evaluation_framework.metrics.declaration import (
 )
 from rag_evaluation_framework.metrics.texts import chrf, wording_similarity
 from rag_evaluation_framework.records.scores import TIMING_METHOD
+from rag_evaluation_framework.structs import replace
 
 TABLES = tables_beside(__file__)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.models.chat import Completion
 from rag_evaluation_framework.models.prompts import load_prompt
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
+from rag_evaluation_framework.structs import replace
 
 TABLES = tables_beside(__file__)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,6 +32,7 @@ from rag_evaluation_framework.records.responses import TURNS, Failure, Response
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Entities, Milestones, Refusal, Relation, Sample, Turn
 from rag_evaluation_framework.records.scores import NOT_DRAWN, Score
+from rag_evaluation_framework.structs import replace
 
 TABLE: dict[str, Any] = decode(Path(__file__).with_name("verdict_table.yaml").read_text(encoding="utf-8"))
 DEFAULTS = TABLE.pop("defaults")

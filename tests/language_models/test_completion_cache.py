@@ -7,7 +7,6 @@ import sqlite3
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from rag_evaluation_framework.models.chat import Completion, Message
 from rag_evaluation_framework.models.clients import as_chat_model
 from rag_evaluation_framework.models.memory import FILE_NAME, RememberingModel
 from rag_evaluation_framework.models.spending import CountedModel, Spending
+from rag_evaluation_framework.structs import replace
 
 HELLO = [Message("user", "hello")]
 

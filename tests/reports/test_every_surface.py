@@ -10,7 +10,6 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import chdir
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -33,6 +32,7 @@ from rag_evaluation_framework.reports import exports
 from rag_evaluation_framework.reports.stored_pages import StoredPages
 from rag_evaluation_framework.results.journal import JournalEntry, written_entry
 from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.structs import replace
 
 Counts: TypeAlias = Mapping[str, int]
 Surface: TypeAlias = Callable[[Evaluation, Path], Counts]

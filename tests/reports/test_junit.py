@@ -11,7 +11,7 @@ from cases import tables_beside
 from every_state import evaluate_every_state
 from rag_evaluation_framework import Evaluation, Verdict
 from rag_evaluation_framework.results.verdicts import Check, Regressions
-from rag_evaluation_framework.startup import replace
+from rag_evaluation_framework.structs import replace
 
 TABLES = tables_beside(__file__)
 

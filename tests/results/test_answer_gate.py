@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from rag_evaluation_framework.records.runs import RunHead, RunOutcome
 from rag_evaluation_framework.reports.verdict_lines import headline
 from rag_evaluation_framework.results.summaries import Counts, Figure
 from rag_evaluation_framework.results.verdicts import read_thresholds, written_thresholds
+from rag_evaluation_framework.structs import replace
 
 TABLES = tables_beside(__file__)
 

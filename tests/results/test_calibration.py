@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +29,7 @@ from rag_evaluation_framework.results.calibration import (
 from rag_evaluation_framework.results.metric_calibration import CalibrationSettings
 from rag_evaluation_framework.statistics.agreement import Resampling
 from rag_evaluation_framework.statistics.classification import Confusion
+from rag_evaluation_framework.structs import replace
 
 TABLES = tables_beside(__file__)
 

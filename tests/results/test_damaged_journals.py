@@ -6,7 +6,6 @@ import json
 import random
 import shutil
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from command_lines import rag_eval
 from rag_evaluation_framework import InputError, Sample, Turn, UsageError
 from rag_evaluation_framework.results.damage import set_damage_aside
 from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.structs import replace
 
 JOURNALS = 200
 IDS = [f"q{number}" for number in range(12)]

@@ -6,7 +6,6 @@ import gzip
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +39,7 @@ from rag_evaluation_framework.results.evaluations import Row
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.run_groups import RunGroup
 from rag_evaluation_framework.results.summaries import ABSENT, Counts, Figure, RunTotals
+from rag_evaluation_framework.structs import replace
 
 VALUES = {"a": 1.0, "b": 0.0, "c": 0.5}
 

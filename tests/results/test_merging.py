@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import tracemalloc
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from command_lines import rag_eval
 from rag_evaluation_framework import Evaluation, Gate, Threshold, UsageError, evaluate, load
 from rag_evaluation_framework.files.strict_json import write_lines
 from rag_evaluation_framework.reports import exports
+from rag_evaluation_framework.structs import replace
 
 WISH: dict[str, Any] = {"metrics": ["string_match", "token_f1"], "gate": {"string_match": 1.0}}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from rag_evaluation_framework.results.resources import ResourceMeter
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.stored_runs import load_run
 from rag_evaluation_framework.results.summaries import TOTAL_TIME, section_of
+from rag_evaluation_framework.structs import replace
 from sizes import size
 
 TABLES = tables_beside(__file__)

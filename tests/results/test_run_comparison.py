@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from finished_runs import evaluated, head, run, scored
 from rag_evaluation_framework import Comparison, UsageError
 from rag_evaluation_framework.records.runs import Run
 from rag_evaluation_framework.results.comparison import RunSource, compare_scored, scored_run
+from rag_evaluation_framework.structs import replace
 
 LOW = {f"q{n:02}": n / 100 for n in range(20)}
 HIGH = {query: value + 0.3 for query, value in reversed(LOW.items())}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ from rag_evaluation_framework.results.regressions import _largest_fall
 from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, in_runs, no_such_run
 from rag_evaluation_framework.results.verdicts import Check, GatedMetric
 from rag_evaluation_framework.statistics.paired import largest_drop
+from rag_evaluation_framework.structs import replace
 
 
 def test_thresholds_and_checks_are_written_with_their_dataset_only_where_there_is_one() -> None:

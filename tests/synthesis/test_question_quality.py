@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluation_framework import Corpus, Document, DocumentId
+from rag_evaluation_framework.structs import replace
 from rag_evaluation_framework.synthesis.draft_quality import (
     NearDuplicates,
     QualityControl,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,6 +25,7 @@ from rag_evaluation_framework.errors import MissingDatasetError, StorageError, T
 from rag_evaluation_framework.evaluation.data import find_dataset
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
+from rag_evaluation_framework.structs import replace
 from rag_evaluation_framework.synthesis.generated_datasets import (
     Delivered,
     Destination,

@@ -16,6 +16,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.adapters.http_agent import HttpAgent, joined_address, shown_address
 from rag_evaluation_framework.adapters.http_client import Reply, quoted
 from rag_evaluation_framework.errors import TargetError, counted
@@ -23,7 +26,6 @@ from rag_evaluation_framework.evaluation.agent_shapes import CONTEXT_NAMES, DEFA
 from rag_evaluation_framework.evaluation.targets import Ask
 from rag_evaluation_framework.files.strict_json import JsonPath
 from rag_evaluation_framework.records.responses import EXPECTED
-from rag_evaluation_framework.startup import dataclass, field, replace
 
 MOST_REQUESTS = 16
 _MODELS = 8
@@ -62,15 +64,14 @@ _REDIRECTS = (301, 302, 307, 308)
 _PATH_IS_WRONG = frozenset({"http-404", "http-405", "http-501", "html-page"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """One way to ask: a protocol, or a template, at a path."""
 
     protocol: str = "simple"
     path: str | None = None
-    body: Mapping[str, Any] | None = field(default=None, hash=False)
+    body: Mapping[str, Any] | None = None
     method: str = "POST"
-    paths: Mapping[str, str] = field(default_factory=dict, hash=False)
+    paths: Mapping[str, str] = {}
     """Where the parts of the reply stand, as far as the agent says so itself."""
 
     @property
@@ -83,8 +84,7 @@ class Candidate:
         return json.dumps(dict(self.body), ensure_ascii=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
+class Probe(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one question: a reply, what was read from it, or why nothing could be."""
 
     candidate: Candidate

@@ -31,7 +31,6 @@ from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import read_bytes, sha256
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.stores import CandidateStore, Matrix
-from rag_evaluation_framework.startup import dataclass
 
 
 def require_extra(name: str, *, feature: str, extra: str) -> None:
@@ -345,8 +344,7 @@ def place_of(chunk: PositionAwareChunk) -> dict[str, str | int]:
     return {"chunk_id": chunk.id, "doc_id": chunk.doc_id, "start": chunk.start, "end": chunk.end}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexSystem(FrameworkSystem):
+class IndexSystem(FrameworkSystem, frozen=True, kw_only=True):
     """A system over an index that exists. Another process opens it for itself: no connection is sent."""
 
     opened: partial[ExistingIndex]

@@ -14,10 +14,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+
+from msgspec.structs import replace
 
 from rag_evaluation_framework.adapters.http_client import (
     JSON_HEADERS,

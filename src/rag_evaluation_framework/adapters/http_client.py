@@ -29,7 +29,6 @@ from rag_evaluation_framework.evaluation.agent_shapes import Events
 from rag_evaluation_framework.evaluation.attempts import LONGEST_RETRY_AFTER
 from rag_evaluation_framework.evaluation.secrets import Secrets, masked_value
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.version import __version__
 
 # A reply's body put together piece by piece, unpacked with a limit on what comes out.
@@ -175,8 +174,7 @@ _LARGE_AT_ONCE = 4
 _ERROR_EXCERPT_BYTES = 1 << 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """What came back: the status, headers by lower-case name, and the unpacked body.
 
     Of a reply with an error status the body is only its first bytes, as they came. ``latency_ms`` is the time

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 from uuid import UUID, uuid4, uuid5
+
+import msgspec
+from msgspec.structs import replace
 
 from rag_evaluation_framework.adapters.calls import attempted
 from rag_evaluation_framework.adapters.http_agent import checked_headers, joined_address, shown_address
@@ -31,7 +35,6 @@ from rag_evaluation_framework.judging.verdict import AnswerVerdict
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.runs import Run, SampleResult
 from rag_evaluation_framework.records.samples import Dataset, Origin, Sample
-from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.synthesis.generated_datasets import Upload
 
 # LangSmith as its SDK reaches it: what reading, uploading and experiments share.
@@ -502,8 +505,7 @@ def check_langsmith(name: str) -> None:
         server.dataset(name)
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
+class _Work(msgspec.Struct, frozen=True):
     """What is to be sent, and how many examples at LangSmith are none of the dataset's."""
 
     missing: list[Example]

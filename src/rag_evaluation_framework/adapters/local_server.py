@@ -20,9 +20,10 @@ from threading import Thread
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+import msgspec
+
 from rag_evaluation_framework.errors import InputError, RagEvalError, UsageError, refused
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.startup import dataclass
 
 HOST = "127.0.0.1"
 HTML = "text/html; charset=utf-8"
@@ -46,8 +47,7 @@ _OWN_PAGES = ("same-origin", "none")
 _ELSEWHERE = "Open the address that rag-eval printed in the terminal."
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """What is answered: bytes of a type, and for a page the policy that it is shown under."""
 
     body: bytes
@@ -231,8 +231,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing: the address has the secret in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Path:
+class _Path(msgspec.Struct, frozen=True):
     token: str
     below: str
     query: str

@@ -6,10 +6,11 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from rag_evaluation_framework.adapters.calls import MAX_ATTEMPTS, BackgroundLoop, SharedAttempts
 from rag_evaluation_framework.adapters.http_agent import (

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -30,7 +31,6 @@ from rag_evaluation_framework.errors import ModelError, UsageError, described
 from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.files.access import open_stored
 from rag_evaluation_framework.judging.entailment import Chances, EntailmentSupport, Pair
-from rag_evaluation_framework.startup import dataclass
 
 Array = npt.NDArray[Any]
 Meaning = Literal["supported", "contradicted", "neither"]
@@ -100,8 +100,7 @@ def entailment(
     return EntailmentSupport(pairs, lexical=lexical, threshold=threshold, band=band)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(msgspec.Struct, frozen=True):
     """Where a model's files are: the weights, and the folder of its configuration and tokenizer."""
 
     name: str
@@ -176,8 +175,7 @@ def _fetched(name: str, *, weights: bool = True) -> Path:
         raise UsageError(f"entailment: {name}: the model cannot be fetched: {described(error)}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
+class _Form(msgspec.Struct, frozen=True):
     """How a model is asked and read: the text around a pair, what is classified, what the classes mean."""
 
     reads: Reads

@@ -71,11 +71,12 @@ for _each in command.params:
 
 def _of_runs(runs: tuple[str, ...], given: dict[str, Any]) -> int:
     """Measure the noise of saved runs, by the gate of the first of them or the one that is given."""
+    from msgspec.structs import replace
+
     from rag_evaluation_framework.cli.evaluation_output import demands_of
     from rag_evaluation_framework.results.gate import Gate
     from rag_evaluation_framework.results.run_folder import RunFolder
     from rag_evaluation_framework.results.stored_runs import load_run
-    from rag_evaluation_framework.startup import replace
 
     evaluations = [load_run(RunFolder.open(run, given["runs_dir"])) for run in runs]
     first, demands = evaluations[0], demands_of(given)

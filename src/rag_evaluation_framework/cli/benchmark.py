@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from rag_evaluation_framework.cli.configuration import DATASET_FILE, DATASET_OR_NOTHING, in_force, is_given
 from rag_evaluation_framework.cli.help_pages import LongCommand

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from msgspec.structs import replace
 
 from rag_evaluation_framework.cli.main import Steps
 from rag_evaluation_framework.cli.options import (

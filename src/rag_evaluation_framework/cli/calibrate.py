@@ -94,6 +94,8 @@ def command(run: str | None, runs_dir: Path, **given: Any) -> None:
     if it is the run's. Fewer than 50 labels never validate a metric.
     """
     # Imported here, not above: numpy and what stands on it should not slow down --help.
+    from msgspec.structs import replace
+
     from rag_evaluation_framework.datasets.human_labels import LABEL, LabelField
     from rag_evaluation_framework.reports.calibration_report import show_calibration
     from rag_evaluation_framework.results.calibration import LabelPair, calibrate, open_answered_run
@@ -102,7 +104,6 @@ def command(run: str | None, runs_dir: Path, **given: Any) -> None:
     from rag_evaluation_framework.results.run_folder import RunFolder
     from rag_evaluation_framework.results.run_groups import latest_run
     from rag_evaluation_framework.results.stored_runs import load_run
-    from rag_evaluation_framework.startup import replace
     from rag_evaluation_framework.statistics.agreement import Resampling
 
     problems = Problems()

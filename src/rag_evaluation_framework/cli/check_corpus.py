@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import NoReturn
@@ -21,6 +20,7 @@ from rag_evaluation_framework.cli.options import (
 )
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import Issue, counted
+from rag_evaluation_framework.structs import asdict
 
 EXAMPLES = """\b
 Examples:

@@ -7,11 +7,11 @@ import shutil
 import subprocess
 import sys
 import textwrap
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from rag_evaluation_framework.cli.options import FOLDER, QUESTIONS, flag, new_screen, show
 from rag_evaluation_framework.errors import RagEvalError, UsageError, counted

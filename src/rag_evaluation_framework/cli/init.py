@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from rag_evaluation_framework.cli.options import (
 )
 from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import ModelOutageError, UsageError, counted
-from rag_evaluation_framework.startup import dataclass, replace
+from rag_evaluation_framework.structs import replace
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.adapters.agent_probe import Probe

@@ -203,10 +203,9 @@ def results_command(runs_dir: Path, as_json: bool) -> None:
     These are the finished runs of the folder, and the results in data/evaluation/results.
     `rag-eval runs` lists all runs with their states.
     """
-    from dataclasses import asdict
-
     from rag_evaluation_framework.reports.lists import show_results
     from rag_evaluation_framework.results.stored_evaluations import stored_results
+    from rag_evaluation_framework.structs import asdict
 
     found = stored_results(runs_dir)
     tell([asdict(each) for each in found], show_results, runs_dir, found, as_json=as_json)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from rag_evaluation_framework.cli.options import (
 from rag_evaluation_framework.cli.output import check_free, print_json
 from rag_evaluation_framework.errors import UsageError, counted, shown
 from rag_evaluation_framework.reports.screen import one_line
+from rag_evaluation_framework.structs import asdict
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.adapters.agent_probe import Candidate, Probe

@@ -303,7 +303,7 @@ def _stated(config: Path) -> dict[str, Any]:
 
 def retrieval_inputs(asked: Mapping[str, Any]) -> tuple[Corpus, Dataset | Path]:
     """Read the documents, and say where the questions are; a dataset that holds its documents may be both."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from rag_evaluation_framework.datasets.recognition import recognise, with_annotated_truth
     from rag_evaluation_framework.records.documents import Corpus, is_document

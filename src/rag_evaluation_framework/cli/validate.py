@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from rag_evaluation_framework.cli.output import MAP, Mapped, tell_reading
 from rag_evaluation_framework.errors import RagEvalError, counted
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.samples import ROWS
+from rag_evaluation_framework.structs import asdict
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.datasets.validation import CheckedFile

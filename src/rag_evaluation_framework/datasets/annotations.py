@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import msgspec
+
 from rag_evaluation_framework.datasets.consistency import annotations_in
 from rag_evaluation_framework.datasets.dialect import overlaid, residue
 from rag_evaluation_framework.datasets.evaluation_sets import decode_citation, encode_citation
@@ -20,7 +22,7 @@ from rag_evaluation_framework.records.samples import (
     AnswerQualityAnnotation,
     CitationAnnotation,
 )
-from rag_evaluation_framework.startup import dataclass, field, replace
+from rag_evaluation_framework.structs import replace
 
 # Annotation files (``.gt.json``, ``.gt.yaml``) to and from records.
 #
@@ -186,12 +188,11 @@ Marks = Mapping[str, tuple[SpanCitation, ...]]
 """The spans that each annotator marked for one query."""
 
 
-@dataclass(frozen=True, slots=True)
-class RatedUnit(Generic[T]):
+class RatedUnit(msgspec.Struct, Generic[T], frozen=True):
     """One thing that was rated: its query, and what each annotator said of it."""
 
     query_id: str
-    ratings: Mapping[str, T] = field(hash=False)
+    ratings: Mapping[str, T]
 
 
 Answer = RatedUnit[AnswerQualityAnnotation]

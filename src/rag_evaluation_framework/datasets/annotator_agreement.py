@@ -10,6 +10,8 @@ from math import fsum
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
 from rag_evaluation_framework.datasets.annotations import (
     OVERALL,
     Answer,
@@ -30,7 +32,6 @@ from rag_evaluation_framework.records.samples import (
     AnswerQualityAnnotation,
     CitationAnnotation,
 )
-from rag_evaluation_framework.startup import asdict, dataclass, replace
 from rag_evaluation_framework.statistics.agreement import (
     Resampling,
     alpha_of_moments,
@@ -42,6 +43,7 @@ from rag_evaluation_framework.statistics.agreement import (
 )
 from rag_evaluation_framework.statistics.intervals import Interval, mean_interval
 from rag_evaluation_framework.statistics.resampling import Floats
+from rag_evaluation_framework.structs import replace
 from rag_evaluation_framework.text.spans import Spanned
 
 # The figures of agreement between annotators, each with a bootstrap interval over queries.
@@ -69,8 +71,7 @@ _CITED = (False, True)
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class AgreementFigure:
+class AgreementFigure(msgspec.Struct, frozen=True):
     """How far annotators agree on one thing; ``value`` is ``None`` where chance could not have disagreed."""
 
     what: str
@@ -159,8 +160,7 @@ def _per_query(
 # however often it was marked. Pages count where every span of a file has one; else they are left out.
 
 
-@dataclass(frozen=True, slots=True)
-class MarkedStretch(Spanned):
+class MarkedStretch(msgspec.Struct, Spanned, frozen=True):
     """The characters ``[start, end)`` of a file, marked by exactly these annotators."""
 
     file: str
@@ -196,8 +196,7 @@ def jaccard(stretches: Sequence[MarkedStretch], a: str, b: str) -> float:
     return both / either if either else 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Majority:
+class Majority(msgspec.Struct, frozen=True):
     """The characters that more than half of the annotators marked, and how many exactly half of them did."""
 
     spans: tuple[SpanCitation, ...]
@@ -269,8 +268,7 @@ Pair = tuple[str, str]
 Scores = Mapping[str, Sequence[RatedUnit[float]]]
 
 
-@dataclass(frozen=True, slots=True)
-class QueryAgreement:
+class QueryAgreement(msgspec.Struct, frozen=True):
     """How far the annotators of one query agree on its characters, and which two differ most."""
 
     query_id: str
@@ -280,8 +278,7 @@ class QueryAgreement:
     furthest_jaccard: float
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreDifference:
+class ScoreDifference(msgspec.Struct, frozen=True):
     """The quality score on which the annotators of a query differ most, and who gave least and most."""
 
     query_id: str
@@ -291,8 +288,7 @@ class ScoreDifference:
     highest: str
 
 
-@dataclass(frozen=True, slots=True)
-class PairAgreement:
+class PairAgreement(msgspec.Struct, frozen=True):
     """How far two annotators agree on characters, and by how much their scores differ on average."""
 
     pair: Pair
@@ -302,8 +298,7 @@ class PairAgreement:
     score_difference: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class AgreementReport:
+class AgreementReport(msgspec.Struct, frozen=True):
     """Agreement on everything that was annotated by two or more, then pairs and queries, worst first."""
 
     annotators: tuple[str, ...]
@@ -316,7 +311,8 @@ class AgreementReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values for a JSON file."""
-        return asdict(self)
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found
 
 
 def agreement_report(

@@ -8,9 +8,10 @@ may be compressed (``corpus.jsonl.gz``). Writing replaces the files all together
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from rag_evaluation_framework.datasets.dialect import SIGNATURES, overlaid, residue
 from rag_evaluation_framework.datasets.schemas import schema_issues

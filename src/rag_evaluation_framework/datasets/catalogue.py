@@ -9,6 +9,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.datasets.dialect import SIGNATURES
 from rag_evaluation_framework.datasets.evaluation_sets import read_dataset_document
 from rag_evaluation_framework.datasets.recognition import recognise
@@ -23,7 +26,6 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.files.access import plain_name
 from rag_evaluation_framework.files.project_root import in_project
-from rag_evaluation_framework.startup import dataclass, replace
 
 # The citations of a dataset as annotations: its ground truth where nobody has annotated it apart.
 
@@ -141,8 +143,7 @@ DATASET_SUFFIXES = SIGNATURES["evaluation-dataset"].suffixes
 GROUND_TRUTH_SUFFIXES = (".gt.json", ".gt.yaml", ".gt.yml", ".gt.jsonl")
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogueEntry:
+class CatalogueEntry(msgspec.Struct, frozen=True):
     """A file of the folder: what it says of itself, or why it could not be read."""
 
     path: Path

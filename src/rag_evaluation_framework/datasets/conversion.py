@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from rag_evaluation_framework.datasets import recognition, value_files
 from rag_evaluation_framework.datasets.annotations import read_annotations, write_annotations
 from rag_evaluation_framework.datasets.dialect import FieldMap, RecordDialect, needs_no_id
@@ -24,12 +26,11 @@ from rag_evaluation_framework.files.access import plain_name
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import Document, DocumentNames
 from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample, Turn
-from rag_evaluation_framework.startup import dataclass, field, replace
+from rag_evaluation_framework.structs import replace
 from rag_evaluation_framework.text.display import short_repr
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conversion:
+class Conversion(msgspec.Struct, frozen=True, kw_only=True):
     """What was converted. ``lost`` counts, by field, the samples (or the dataset, once) that said it.
 
     ``unit`` is what was counted: samples, or what a file that holds none has instead.
@@ -39,7 +40,7 @@ class Conversion:
     target: str
     samples: int
     unit: str = "sample"
-    lost: dict[str, int] = field(default_factory=dict, hash=False)
+    lost: dict[str, int] = {}
 
     __repr__ = short_repr
 

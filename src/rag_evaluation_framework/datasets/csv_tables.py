@@ -25,12 +25,13 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
+import msgspec
+
 from rag_evaluation_framework.errors import InputError, Issue, counted, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, foreign_text, named_compression, open_reading
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.json_scanner import check_value, written_path
-from rag_evaluation_framework.startup import dataclass, field
 
 EXTRA_FIELDS = "extra_fields"
 """The column of what the other columns cannot say; an object's fields are the record's."""
@@ -50,14 +51,13 @@ _QUOTED = re.compile(r'"[^"]*"')
 _ABSENT = object()
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(msgspec.Struct, frozen=True):
     """The known columns in their order, with what their cells hold; all others are text.
 
     No table may lack one of those that are ``required``.
     """
 
-    kinds: Mapping[str, CellKind] = field(default_factory=dict, hash=False)
+    kinds: Mapping[str, CellKind] = {}
     required: tuple[str, ...] = ()
     unnamed: bool = False
     """Whether a column may have no name, as the index of a frame; it is not read."""

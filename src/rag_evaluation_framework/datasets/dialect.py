@@ -10,6 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.datasets.csv_tables import ANY_COLUMNS, Columns
 from rag_evaluation_framework.datasets.record_files import (
     PlacedRecord,
@@ -32,7 +35,6 @@ from rag_evaluation_framework.records.samples import (
     is_refusal,
     question_key,
 )
-from rag_evaluation_framework.startup import dataclass, replace
 
 # What a record says beyond what a sample holds, kept so that writing it back loses nothing.
 #
@@ -185,8 +187,7 @@ def digest_of(identifier: str) -> int:
 # What our dialects look like from outside, so that one is recognised without loading the others.
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(msgspec.Struct, frozen=True):
     """Where a dialect of ours stands, and what its files are called, laid out like and hold."""
 
     place: str
@@ -431,8 +432,7 @@ PLACES = "read from"
 """What ``decode`` may put into ``extra``, for ``encode``: where a file had a field. It is no field itself."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecordDialect:
+class RecordDialect(msgspec.Struct, frozen=True, kw_only=True, dict=True, weakref=True, eq=False):
     """A dialect in which each sample is one record; it fulfils ``extensions.Dialect``.
 
     ``decode`` gets a record that schema and rules of its ``kind`` allow and returns a sample with whatever

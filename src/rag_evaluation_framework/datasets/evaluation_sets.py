@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from rag_evaluation_framework.datasets import csv_tables
 from rag_evaluation_framework.datasets.csv_tables import CellKind, Columns

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from rag_evaluation_framework.datasets import foreign_rows
 from rag_evaluation_framework.datasets.csv_tables import CellKind, Columns
 from rag_evaluation_framework.datasets.dialect import Record, RecordDialect
@@ -20,7 +22,6 @@ from rag_evaluation_framework.errors import FileProblems
 from rag_evaluation_framework.files.atomic import write_text_atomically
 from rag_evaluation_framework.files.yaml_documents import encode
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.startup import dataclass, replace
 
 
 def _cells(**kinds: str) -> Columns:
@@ -31,8 +32,7 @@ def _cells(**kinds: str) -> Columns:
     return Columns(named)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _LogDialect(RecordDialect):
+class _LogDialect(RecordDialect, frozen=True, kw_only=True, dict=True, weakref=True):
     """Takes from a log also what answers took, which no sample is written with."""
 
     def _sample(self, placed: PlacedRecord, problems: FileProblems) -> Sample | None:
@@ -145,8 +145,7 @@ def _promptfoo_test(sample: Sample) -> Record:
     return {**test, "options": {"disableVarExpansion": True}} if is_listed else test
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Promptfoo(_LogDialect):
+class _Promptfoo(_LogDialect, frozen=True, kw_only=True, dict=True, weakref=True):
     """Its tests are also written as YAML, alone or in a configuration, and as CSV."""
 
     def write_samples(self, samples: Iterable[Sample], path: Path) -> None:

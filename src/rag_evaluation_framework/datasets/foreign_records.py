@@ -16,6 +16,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import msgspec
+
 from rag_evaluation_framework.datasets.dialect import PLACES, UNNAMED, Record
 from rag_evaluation_framework.errors import InputError, Issue, invalid, shown
 from rag_evaluation_framework.records.samples import (
@@ -28,7 +30,6 @@ from rag_evaluation_framework.records.samples import (
     marked_metadata,
     read_expected,
 )
-from rag_evaluation_framework.startup import dataclass, field
 
 # The names that people give to the parts of an object, the likeliest first.
 _SAID = "answer output response completion generation result text content message messages"
@@ -57,14 +58,13 @@ _DECLINING = "is-refusal"
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fields:
+class Fields(msgspec.Struct, frozen=True, kw_only=True):
     """Where the records of a tool have each field of a sample: paths in the order they are tried.
 
     The first is where the field is written.
     """
 
-    paths: Mapping[str, str] = field(hash=False)
+    paths: Mapping[str, str]
     """Paths parted by spaces, by field: ``id question answer contexts reference`` and so on."""
     as_messages: bool = False
     """A question is written as chat messages."""

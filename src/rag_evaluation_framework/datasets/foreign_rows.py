@@ -12,11 +12,12 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
+
+from msgspec.structs import replace
 
 from rag_evaluation_framework.datasets.csv_tables import Columns, write_rows
 from rag_evaluation_framework.datasets.dialect import OnError, Record

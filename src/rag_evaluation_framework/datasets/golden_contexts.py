@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 
+import msgspec
+
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS, GoldenContext, golden_contexts
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.datasets.record_files import layout_of
@@ -17,7 +19,7 @@ from rag_evaluation_framework.files.json_scanner import lines_of
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import Document, DocumentId, DocumentNames
 from rag_evaluation_framework.records.samples import Dataset, Sample
-from rag_evaluation_framework.startup import dataclass, replace
+from rag_evaluation_framework.structs import replace
 from rag_evaluation_framework.text.normalisation import folded
 from rag_evaluation_framework.text.search import SqueezedText, exact_places, without_dots
 from rag_evaluation_framework.text.spans import Span, Spanned
@@ -60,8 +62,7 @@ _AFTER_A_WORD = re.compile(
 _SENTENCE_MARKS = re.compile(r"[。！？，；：、.!?,;:“”\"…]")
 
 
-@dataclass(frozen=True, slots=True)
-class _Line(Spanned):
+class _Line(msgspec.Struct, Spanned, frozen=True):
     """A line short enough to be a header: what it may be the header of, and how it is decorated."""
 
     start: int
@@ -328,8 +329,7 @@ class _Sources:
         return Issue("context-file-missing", f"a file in {looked}", f"none called {shown(file)}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Search:
+class _Search(msgspec.Struct, frozen=True):
     """The search for one golden context in its file."""
 
     context: GoldenContext

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from rag_evaluation_framework.datasets.consistency import says_nothing
 from rag_evaluation_framework.datasets.dialect import Record, RecordDialect
 from rag_evaluation_framework.errors import InputError, invalid
@@ -30,7 +32,6 @@ from rag_evaluation_framework.records.samples import (
     is_refusal,
     refusal_or_answer,
 )
-from rag_evaluation_framework.startup import dataclass
 
 _TURN_FIELDS = ("role", "content", "ground_truth", "context_needs")
 
@@ -39,8 +40,7 @@ _FILE_FIELDS = ("file", "file_name", "path", "source", "source_path")
 """What the file of a golden context may be called; the first that is there counts."""
 
 
-@dataclass(frozen=True, slots=True)
-class GoldenContext:
+class GoldenContext(msgspec.Struct, frozen=True):
     """Where the truth stands: a snippet under a header of a file, or all that stands under the header.
 
     What is missing is ``None``; ``is_open`` is a snippet that has still to be filled in.
@@ -260,8 +260,7 @@ _SPANS = "span_recall span_precision"
 _STEPS = "milestone_recall milestone_order hop_coverage"
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(msgspec.Struct, frozen=True):
     """One of the five golden sets: what its dialect is called, and what it is scored by."""
 
     name: str

@@ -15,6 +15,9 @@ from pathlib import Path
 from sys import float_info
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.datasets.annotations import OVERALL, RatedUnit, annotator_of
 from rag_evaluation_framework.datasets.csv_tables import Columns
 from rag_evaluation_framework.datasets.record_files import PlacedRecord, read_records
@@ -29,7 +32,6 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.records.samples import QUALITY_SCORES, Annotation, AnswerQualityAnnotation
-from rag_evaluation_framework.startup import dataclass, field, replace
 
 LABEL = "label"
 """The field of a plain table that is taken when none is named."""
@@ -41,8 +43,7 @@ _WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _SHOWN_WORDS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class HumanLabel:
+class HumanLabel(msgspec.Struct, frozen=True):
     """What one person says of one answer; ``answer_text`` is ``None`` if the answer is not given.
 
     ``is_named`` tells whether the annotator gave that name, and ``place`` where a file has the label.
@@ -51,17 +52,16 @@ class HumanLabel:
     query_id: str
     annotator: str
     answer_text: str | None = None
-    fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    fields: Mapping[str, Any] = {}
     is_named: bool = True
-    place: Location = field(default_factory=Location)
+    place: Location = msgspec.field(default_factory=Location)
 
     def placed(self, issue: Issue) -> Issue:
         """Return an issue of one of its fields with the place of the label."""
         return issue.located(self.place.file, self.place.line, self.place.field)
 
 
-@dataclass(frozen=True, slots=True)
-class LabelField:
+class LabelField(msgspec.Struct, frozen=True):
     """A field and how it is read: the ``words`` that count as 1, and whether 1 stands for what is bad."""
 
     name: str
@@ -91,14 +91,13 @@ class LabelField:
         return f"{'-' * self.is_reversed}{self.name}{':' * bool(self.words)}{','.join(self.words)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergedLabels:
+class MergedLabels(msgspec.Struct, frozen=True, kw_only=True):
     """One label for each answer, by query id.
 
     ``units`` holds what each annotator said; ``undecided`` counts answers without a majority.
     """
 
-    values: Mapping[str, float] = field(hash=False)
+    values: Mapping[str, float]
     units: tuple[RatedUnit[float], ...]
     is_binary: bool
     undecided: int

@@ -18,12 +18,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from rag_evaluation_framework.errors import InputError, Issue, StorageError, brief, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import Limits, data_files, open_reading, read_bytes
 from rag_evaluation_framework.files.json_scanner import after_space
 from rag_evaluation_framework.files.strict_json import numbered_lines
-from rag_evaluation_framework.startup import dataclass, field
 
 OnIssue = Callable[[Issue], None]
 
@@ -38,8 +39,7 @@ _EARLIEST = 10**17
 _HAS_REMOTE, _IS_REMOTE = 0x100, 0x200
 
 
-@dataclass(slots=True)
-class Span:
+class Span(msgspec.Struct):
     """One span as it was written, with the attributes of its resource."""
 
     trace_id: str
@@ -49,8 +49,8 @@ class Span:
     file: str
     line: int
     attributes: dict[str, Any]
-    resource: Mapping[str, Any] = field(default_factory=dict)
-    events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    resource: Mapping[str, Any] = {}
+    events: list[tuple[str, dict[str, Any]]] = []
     start: int | None = None
     end: int | None = None
     error: str | None = None
@@ -70,8 +70,7 @@ class Span:
         return Issue(code, expected, found, where, severity=severity, file=self.file, line=self.line)
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(msgspec.Struct, frozen=True):
     """A piece that could not be read, of a trace whose id could."""
 
     trace_id: str

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from rag_evaluation_framework.datasets.dialect import FieldMap
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.errors import InputError, Issue, MissingExtraError
 from rag_evaluation_framework.files.extraction import extract_text
 from rag_evaluation_framework.records.samples import Dataset, Sample
-from rag_evaluation_framework.startup import asdict, dataclass, field, fields
 
 MOST_USED = 10
 """So many of the documents that most queries need are named."""
@@ -70,8 +71,7 @@ class Lengths:
         return [(1 << step >> 1, max((1 << step) - 1, 0), grouped[step]) for step in steps]
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(msgspec.Struct, frozen=True):
     """Which documents the queries need. ``documents`` is ``None`` where the file does not hold any."""
 
     relevant: int
@@ -83,11 +83,10 @@ class Coverage:
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as a plain value."""
         used = [{"document": document, "queries": count} for document, count in self.most_used]
-        return {**asdict(self), "most_used": used}
+        return {**msgspec.to_builtins(self), "most_used": used}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overview:
+class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """A dataset, or a folder of documents, in figures."""
 
     path: str
@@ -95,20 +94,20 @@ class Overview:
     dataset_id: str | None = None
     version: str | None = None
     samples: int | None = None
-    having: Mapping[str, int] = field(default_factory=dict)
+    having: Mapping[str, int] = {}
     """How many samples have a reference, relevant documents, spans, contexts, more than one question."""
-    labels: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    labels: Mapping[str, Mapping[str, int]] = {}
     """How often each value of a label occurs, most frequent first; labels that do not occur are left out."""
-    lengths: Mapping[str, Lengths] = field(default_factory=dict)
+    lengths: Mapping[str, Lengths] = {}
     coverage: Coverage | None = None
-    files: Mapping[str, int] = field(default_factory=dict)
+    files: Mapping[str, int] = {}
     """Of a folder of documents: files by suffix."""
     unreadable: tuple[str, ...] = ()
     """Of a folder of documents: files whose text cannot be read."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as a plain value."""
-        figures = {each.name: getattr(self, each.name) for each in fields(self)}
+        figures = msgspec.structs.asdict(self)
         lengths = {name: lengths.summary() for name, lengths in self.lengths.items()}
         coverage = None if self.coverage is None else self.coverage.to_dict()
         return {**figures, "lengths": lengths, "coverage": coverage}
@@ -240,8 +239,7 @@ def _of_documents(folder: Path) -> Overview:
 # Some records of a file, drawn at random, for somebody to read.
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
+class Drawn(msgspec.Struct, frozen=True):
     """Samples drawn from a file, in its order, and how many it has."""
 
     samples: tuple[Sample, ...]

@@ -34,9 +34,10 @@ from importlib.resources import files as resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+import msgspec
+
 from rag_evaluation_framework.errors import UsageError, refused
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.startup import dataclass
 
 FOLDERS = (
     "data/evaluation/datasets",
@@ -49,8 +50,7 @@ FOLDERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Created:
+class Created(msgspec.Struct, frozen=True):
     """What starting a project did: paths relative to its folder, in order; ``kept`` was there before."""
 
     folder: Path

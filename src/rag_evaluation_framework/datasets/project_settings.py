@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from rag_evaluation_framework.errors import shown
 from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.files.project_root import (
@@ -23,7 +25,6 @@ from rag_evaluation_framework.files.project_root import (
     is_runs_directory,
     project_root,
 )
-from rag_evaluation_framework.startup import dataclass
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.files.json_scanner import ValuePath
@@ -37,8 +38,7 @@ COMPONENTS = ("chunker", "embedder", "retriever", "store", "index", "reranker")
 """The parts of a retrieval, of which one or several may be named."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(msgspec.Struct, frozen=True):
     """A value of a configuration file, and where it stands."""
 
     key: str

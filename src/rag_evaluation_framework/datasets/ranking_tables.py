@@ -20,6 +20,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -36,7 +37,6 @@ from rag_evaluation_framework.metrics.judged_columns import (
     QrelColumns,
     RunBlock,
 )
-from rag_evaluation_framework.startup import dataclass
 
 _QUERY = ("query_id", "query-id", "qid")
 _DOCUMENT = ("doc_id", "document_id", "corpus-id", "docno")
@@ -101,8 +101,7 @@ def table_qrels(path: Path) -> QrelColumns:
     return QrelColumns(numbers, np.bincount(query, minlength=len(numbers)), ids[order], grade[order])
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
+class _Rows(msgspec.Struct, frozen=True):
     """Rows of a table: the queries, where the rows of each begin, and the documents and numbers of all."""
 
     names: list[str]

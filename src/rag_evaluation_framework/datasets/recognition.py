@@ -14,6 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from rag_evaluation_framework.datasets import csv_tables, parquet_tables
 from rag_evaluation_framework.datasets.dialect import SIGNATURES, FieldMap
 from rag_evaluation_framework.datasets.record_files import layout_of
@@ -31,7 +33,7 @@ from rag_evaluation_framework.extensions import Dialect, Registry
 from rag_evaluation_framework.files import access, strict_json
 from rag_evaluation_framework.files.json_scanner import after_space, without_comments
 from rag_evaluation_framework.records.samples import NOTHING_ANNOTATED, ROWS, AnnotatedTruth, Dataset, Preview
-from rag_evaluation_framework.startup import dataclass, field, replace
+from rag_evaluation_framework.structs import replace
 
 # Which dialect a file or folder is in: told from its content, or by name when the user says so.
 #
@@ -503,14 +505,13 @@ _ENDING = re.compile(r"(\.eval)?\.(jsonl?|ya?ml|csv|tsv|parquet|trec|qrels)(\.(g
 _PERSON = re.compile(r"\w[\w .@+-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True)
-class GroundTruthFiles:
+class GroundTruthFiles(msgspec.Struct, frozen=True):
     """The files of a dataset's annotations: ``agreed`` if there is one, and those of each annotator."""
 
     folder: Path
     name: str
     agreed: Path | None = None
-    annotators: Mapping[str, Path] = field(default_factory=dict, hash=False)
+    annotators: Mapping[str, Path] = {}
 
     def __iter__(self) -> Iterator[Path]:
         yield from () if self.agreed is None else (self.agreed,)

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from rag_evaluation_framework.datasets import csv_tables, parquet_tables
 from rag_evaluation_framework.errors import InputError, Issue
 from rag_evaluation_framework.files import access, strict_json
@@ -20,7 +22,6 @@ from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.json_scanner import after_space, line_of
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
 from rag_evaluation_framework.records.samples import Usage
-from rag_evaluation_framework.startup import dataclass
 
 RecordLayout = Literal["lines", "array", "object", "csv", "parquet"]
 
@@ -35,8 +36,7 @@ _LONGEST_FIRST_LINE = 1 << 20
 _scanner = json.JSONDecoder()
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedRecord:
+class PlacedRecord(msgspec.Struct, frozen=True):
     """A record and where it stands. ``text``, where there is one, lets an issue find its own line.
 
     ``took`` is what a log says beside the record of the answer's tokens, cost and time. ``number`` counts the

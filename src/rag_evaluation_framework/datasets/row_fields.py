@@ -12,6 +12,8 @@ from difflib import get_close_matches
 from shlex import quote
 from typing import Any
 
+import msgspec
+
 from rag_evaluation_framework.datasets.dialect import FieldMap
 from rag_evaluation_framework.datasets.row_parts import (
     NAME_ONLY,
@@ -32,7 +34,6 @@ from rag_evaluation_framework.datasets.row_parts import (
 )
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, invalid, shown
 from rag_evaluation_framework.files.strict_json import JsonPath
-from rag_evaluation_framework.startup import dataclass, field
 
 _TIMES = ("latency_ms", "latency_s")
 _NUMBERS = (*OF_USAGE, *_TIMES)
@@ -50,12 +51,11 @@ _BY_WORDS = 200  # after every name that is known as a whole
 _FEWEST_CHARACTERS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class RowReading:
+class RowReading(msgspec.Struct, frozen=True):
     """Where the parts of rows stand, and how many rows there are of which kind, once that is known."""
 
     name: str
-    fields: Mapping[str, str] = field(hash=False)
+    fields: Mapping[str, str]
     rows: int | None = None
     answers: int | None = None
     references: int | None = None
@@ -80,7 +80,7 @@ class RowReading:
         """Read what a run records; ``None`` of one whose data were of a known format."""
         if not isinstance(recorded, Mapping) or not isinstance(recorded.get("fields"), Mapping):
             return None
-        known = {name: recorded[name] for name in cls.__slots__ if name in recorded}
+        known = {name: recorded[name] for name in cls.__struct_fields__ if name in recorded}
         return cls(**{"name": "", **known})
 
 

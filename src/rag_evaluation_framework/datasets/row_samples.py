@@ -6,8 +6,9 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from rag_evaluation_framework.datasets.csv_tables import python_value
 from rag_evaluation_framework.datasets.dialect import UNNAMED, MadeIds

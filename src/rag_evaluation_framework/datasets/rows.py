@@ -14,6 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
+
 from rag_evaluation_framework.datasets import row_sources
 from rag_evaluation_framework.datasets.dialect import SIGNATURES, FieldMap
 from rag_evaluation_framework.datasets.framework_results import pipeline_result, read_result
@@ -32,7 +34,7 @@ from rag_evaluation_framework.errors import FileProblems, InputError, Issue, Usa
 from rag_evaluation_framework.extensions import Dialect
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.samples import ROWS, Dataset, Preview, Sample
-from rag_evaluation_framework.startup import dataclass, field, replace
+from rag_evaluation_framework.structs import replace
 
 _LOOKED_AT = 200
 _SAID_BY_ANYTHING = frozenset({"question", "id", "tags", "category"})
@@ -104,14 +106,13 @@ def _result(row: Any, number: int) -> Mapping[Any, Any]:
     return read
 
 
-@dataclass(slots=True)
-class PlainRows:
+class PlainRows(msgspec.Struct):
     """Rows with field names of your own: which field holds what is guessed, or given by --map."""
 
     reading: RowReading | None = None
-    name: str = field(default=ROWS, init=False)
-    suffixes: tuple[str, ...] = field(default=(), init=False)
-    holds: frozenset[str] = field(default=frozenset(), init=False)
+    name: str = ROWS
+    suffixes: tuple[str, ...] = ()
+    holds: frozenset[str] = frozenset()
 
     def of(self, path: Path) -> RowReading:
         """Return where the parts of a file's rows stand."""

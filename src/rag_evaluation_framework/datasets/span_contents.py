@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import msgspec
+
 from rag_evaluation_framework.datasets.otlp import Span
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.strict_json import finite_number
 from rag_evaluation_framework.records.steps import StepKind
-from rag_evaluation_framework.startup import dataclass, field
 
 _KINDS: Mapping[str, StepKind] = {
     **dict.fromkeys(("llm", "chat", "completion", "text_completion", "generate_content"), "model"),
@@ -83,8 +84,7 @@ class Retrieved(NamedTuple):
     """Where its text begins in the document of its first name."""
 
 
-@dataclass(slots=True)
-class Content:
+class Content(msgspec.Struct):
     """What a span says; ``None`` where it does not."""
 
     kind: StepKind | None = None
@@ -102,7 +102,7 @@ class Content:
     cost_usd: float | None = None
     conversation: str | None = None
     sample_id: str | None = None
-    size: int = field(default=0)
+    size: int = 0
     """About how many characters it holds."""
 
 

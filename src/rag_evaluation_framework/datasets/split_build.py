@@ -13,6 +13,8 @@ from math import ceil
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
+import msgspec
+
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.split_mapping import SPLITS, SplitLine, offline_lines, split_line
 from rag_evaluation_framework.datasets.value_files import read_document
@@ -29,7 +31,7 @@ from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, read_text, sha256
 from rag_evaluation_framework.files.atomic import atomic_group, recover
 from rag_evaluation_framework.files.strict_json import read_lines
-from rag_evaluation_framework.startup import dataclass, field, fields
+from rag_evaluation_framework.structs import default_values
 
 # Where a project keeps its evaluation data, from the section ``evaluation`` of its configuration file::
 #
@@ -57,8 +59,7 @@ _CONFIG_FOLDERS = (("data", "config"), ("configs",), ("config",))
 _MISTYPED = 0.85
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluationConfig:
+class EvaluationConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Where a project's evaluation data are: its documents, the raw records, and the files built from them.
 
     By default the paths are those of the project in the current folder. :meth:`from_file` gives those of a
@@ -109,7 +110,7 @@ class EvaluationConfig:
             raise InputError(issue.located(str(path)) for issue in document.place(issues))
         settings = {_ALIASES.get(name, name): value for name, value in section.items() if value is not None}
         root = _root(Path(path), settings.pop("root", None))
-        defaults = {each.name: each.default for each in fields(cls) if isinstance(each.default, Path)}
+        defaults = {name: value for name, value in default_values(cls).items() if isinstance(value, Path)}
         written = {**defaults, **settings}
         chosen: dict[str, Any] = {name: settings[name] for name in _TEXTS if name in settings}
         chosen |= {name: _from_here(root / written[name]) for name in _PATHS if name in written}
@@ -216,13 +217,12 @@ OnError = Literal["stop", "skip"]
 _RECORDS_BETWEEN_REPORTS = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltSplits:
+class BuiltSplits(msgspec.Struct, frozen=True):
     """What a build wrote: the manifest, how many raw records it read, and the manifest it replaced."""
 
-    manifest: Mapping[str, Any] = field(hash=False)
+    manifest: Mapping[str, Any]
     records: int
-    replaced: Mapping[str, Any] | None = field(default=None, hash=False)
+    replaced: Mapping[str, Any] | None = None
 
     @property
     def changed_version(self) -> str | None:
@@ -306,14 +306,15 @@ def build_time(environment: Mapping[str, str]) -> datetime:
         raise UsageError(f"SOURCE_DATE_EPOCH: expected seconds since 1970, got {shown(epoch)}") from None
 
 
-@dataclass(slots=True)
-class _Counts:
+class _Counts(msgspec.Struct):
     """What was read, and what was left out and why."""
 
     records: int = 0
     malformed: int = 0
-    excluded: Counter[str] = field(default_factory=Counter)
-    dropped: dict[str, Counter[str]] = field(default_factory=lambda: {name: Counter() for name in SPLITS})
+    excluded: Counter[str] = msgspec.field(default_factory=Counter)
+    dropped: dict[str, Counter[str]] = msgspec.field(
+        default_factory=lambda: {name: Counter() for name in SPLITS}
+    )
 
     def add(self, line: SplitLine) -> None:
         self.records += 1

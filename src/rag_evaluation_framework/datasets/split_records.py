@@ -11,8 +11,9 @@ they point at depends on who made them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from rag_evaluation_framework.datasets.dialect import Record, RecordDialect
 from rag_evaluation_framework.datasets.split_mapping import (
@@ -41,7 +42,7 @@ _HOLDS = (
 )
 
 
-class _OfflineDialect(RecordDialect):
+class _OfflineDialect(RecordDialect, frozen=True, kw_only=True):
     """Raw records, brought under the names that they are written with before they are read."""
 
     def sample(self, record: Mapping[str, Any]) -> Sample:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from rag_evaluation_framework.datasets.csv_tables import Columns
 from rag_evaluation_framework.datasets.dialect import SIGNATURES, residue, with_residue

@@ -14,13 +14,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
+import msgspec
+
 from rag_evaluation_framework.datasets.otlp import OnIssue, Span, Unreadable, read_spans
 from rag_evaluation_framework.datasets.span_contents import Content, Retrieved, content_of
 from rag_evaluation_framework.datasets.trace_joins import Conversations, Expectations, conditions_met
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, UsageError, counted
 from rag_evaluation_framework.records.samples import Dataset, Origin, Recorded, Sample, Turn
 from rag_evaluation_framework.records.steps import Found, Step, StepKind, Trace, TraceChoice
-from rag_evaluation_framework.startup import dataclass, field
 
 DIALECT = "traces"
 
@@ -34,8 +35,7 @@ _TOLERANCE = 1_000_000
 _SHOWN_DOUBTS = 10
 
 
-@dataclass(slots=True)
-class _Node:
+class _Node(msgspec.Struct):
     """A span with what it says, and its place in the tree of its trace."""
 
     span: Span
@@ -43,16 +43,15 @@ class _Node:
     service: str
     holds: int
     """Which of the conditions it meets, a bit each."""
-    children: list[_Node] = field(default_factory=list)
+    children: list[_Node] = []
     start: int = 0
     """When it began by the clock of its trace."""
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(msgspec.Struct):
     """The spans of a trace so far; ``damaged`` where a piece of it could not be understood."""
 
-    nodes: dict[str, _Node] = field(default_factory=dict)
+    nodes: dict[str, _Node] = {}
     size: int = 0
     has_root: bool = False
     damaged: bool = False
@@ -392,13 +391,12 @@ def _took(span: Span) -> float | None:
     return (span.end - span.start) / 1e6
 
 
-@dataclass(slots=True)
-class _Given:
+class _Given(msgspec.Struct):
     """What a system was given to answer by: the documents that reranking left, or what tools returned."""
 
-    documents: list[Retrieved] = field(default_factory=list)
-    contexts: list[str] = field(default_factory=list)
-    places: dict[str, int] = field(default_factory=dict)
+    documents: list[Retrieved] = []
+    contexts: list[str] = []
+    places: dict[str, int] = {}
     unknown: Span | None = None
     has_retrieved: bool = False
 

@@ -14,6 +14,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -32,7 +33,6 @@ from rag_evaluation_framework.metrics.judged_columns import (
     words_at,
 )
 from rag_evaluation_framework.metrics.judged_rankings import Booleans, Floats
-from rag_evaluation_framework.startup import dataclass
 
 Format = Literal["trec", "beir", "json"]
 
@@ -70,8 +70,7 @@ def told_format(stream: BinaryIO, file: str) -> tuple[Format, Iterable[bytes]]:
     raise InputError([Issue("empty-file", "at least one line", "an empty file", file=file)])
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True):
     """Which columns a line has. BEIR ids may hold spaces, so only a tab parts them."""
 
     columns: tuple[str, ...]
@@ -292,8 +291,7 @@ class _Lines:
         return data, end
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
+class _Columns(msgspec.Struct, frozen=True):
     """The fields of lines that are read; the lines end at ``size``, and zeros follow."""
 
     lines: bytearray
@@ -381,8 +379,7 @@ _RELATIVE_ERROR, _ABSOLUTE_ERROR = 1e-15, 2e-16
 _MOST_DECIMALS = 24
 
 
-@dataclass(frozen=True, slots=True)
-class _Decimals:
+class _Decimals(msgspec.Struct, frozen=True):
     """Numbers as written: those that are plain decimals are read, those of few digits exactly."""
 
     values: Floats

@@ -6,6 +6,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from rag_evaluation_framework.datasets import recognition
 from rag_evaluation_framework.datasets.dialect import FieldMap, IdDigests, RecordDialect, digest_of
 from rag_evaluation_framework.datasets.evaluation_sets import read_dataset_document
@@ -21,7 +23,7 @@ from rag_evaluation_framework.files import access
 from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.files.json_scanner import comment_issues
 from rag_evaluation_framework.records.samples import ROWS, Dataset
-from rag_evaluation_framework.startup import dataclass, replace
+from rag_evaluation_framework.structs import replace
 
 # Validates what stands in one document, or in a table that stands for one: datasets, results and so on.
 
@@ -187,8 +189,7 @@ KeyCheck = Callable[[Dataset], Iterable[Issue]]
 """Yields what is wrong with the answer keys of a golden set, with file and line."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedFile:
+class CheckedFile(msgspec.Struct, frozen=True):
     """A file, what it was taken for (``None`` where that cannot be told), and its issues, found as asked."""
 
     file: str

@@ -11,6 +11,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import msgspec
+
 from rag_evaluation_framework.datasets import csv_tables, parquet_tables
 from rag_evaluation_framework.datasets.csv_tables import Columns
 from rag_evaluation_framework.datasets.schemas import decoded_issues, schema
@@ -30,7 +32,7 @@ from rag_evaluation_framework.files.access import (
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.json_scanner import lines_of, nearest_line, parts_of
 from rag_evaluation_framework.files.strict_json import read_lines
-from rag_evaluation_framework.startup import dataclass, replace
+from rag_evaluation_framework.structs import replace
 
 # JSON and YAML documents that hold one value of a kind, read with every problem in its line.
 #
@@ -44,8 +46,7 @@ LinesOf: TypeAlias = Callable[[Iterable[str]], Mapping[str, int | None]]
 """Finds the line of each path in a file: of the value there, or of the nearest one around it."""
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentFile:
+class DocumentFile(msgspec.Struct, frozen=True):
     """A value as read from a file, and the way to find the line of a problem in it."""
 
     file: str

@@ -8,6 +8,8 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
+
 from rag_evaluation_framework.errors import InputError, TargetError, UnknownNameError, counted
 from rag_evaluation_framework.files.json_scanner import ValuePath
 from rag_evaluation_framework.files.strict_json import JsonPath, finite_number
@@ -15,13 +17,11 @@ from rag_evaluation_framework.records.citations import Citation, citations_in, g
 from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
 from rag_evaluation_framework.records.responses import TEXT_FIELDS, Hit
 from rag_evaluation_framework.records.samples import Usage
-from rag_evaluation_framework.startup import dataclass, field
 
 # What common servers are sent and reply.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class Shape(msgspec.Struct, frozen=True, kw_only=True):
     """A protocol by its name: where it listens, what it is sent, and what is unusual about its replies."""
 
     name: str
@@ -31,7 +31,7 @@ class Shape:
     """What stands for ``{{model}}`` where no model is named."""
     names_model: bool = False
     """Whether the body has a place of its own for the model."""
-    reply: Mapping[str, str] = field(default_factory=dict, hash=False)
+    reply: Mapping[str, str] = {}
     """Where parts of the reply stand that are not found by their usual names."""
     ticket: str | None = None
     """The field of the reply that says behind which address the answer is to be fetched."""
@@ -328,8 +328,7 @@ class _Paths:
                         yield path.text, item
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadAnswer:
+class ReadAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What was read from a reply; ``found`` maps each part to the path it was found at."""
 
     text: str
@@ -341,7 +340,7 @@ class ReadAnswer:
     unread_citations: int = 0
     usage: Usage | None = None
     thread: str | None = None
-    found: Mapping[str, str] = field(default_factory=dict, hash=False)
+    found: Mapping[str, str] = {}
 
 
 class AnswerReader:

@@ -12,6 +12,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TypeAlias
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.errors import (
     MAX_COST,
     InputError,
@@ -32,7 +35,6 @@ from rag_evaluation_framework.records.responses import (
 )
 from rag_evaluation_framework.records.runs import Options, Timing
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.startup import dataclass, field, replace
 
 # The sign that ends a run early: no new samples, no more waiting, and some time for what is in flight.
 
@@ -106,8 +108,7 @@ def shows_congestion(error: TargetError) -> bool:
     return error.throttled or error.kind == "timeout" or not was_reached(error)
 
 
-@dataclass(slots=True)
-class Attempts:
+class Attempts(msgspec.Struct):
     """The attempts at one sample so far."""
 
     key: str
@@ -115,7 +116,7 @@ class Attempts:
     seed: int
     made: int = 0
     reached: int = 0
-    kinds: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = msgspec.field(default_factory=Counter)
     _generator: random.Random | None = None
 
     def failed(self, error: TargetError) -> None:
@@ -317,8 +318,7 @@ Outcome: TypeAlias = Response | TargetError
 """What one attempt brings: an answer, or why there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """What came of asking one sample."""
 
     response: Response

@@ -19,6 +19,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.components import (
     CHUNKERS,
     EMBEDDERS,
@@ -62,7 +65,7 @@ from rag_evaluation_framework.retrieval.pipeline import (
 )
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, FusedRetriever
 from rag_evaluation_framework.retrieval.sweep import DENSE, FUSED, Cell
-from rag_evaluation_framework.startup import asdict, dataclass, field, replace
+from rag_evaluation_framework.structs import asdict
 
 OnStep = Callable[[str], None]
 _POLL_SECONDS = 0.2
@@ -70,8 +73,7 @@ _METER_SECONDS = 0.1
 _ENDS = ("mean", "min", "max")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effort:
+class Effort(msgspec.Struct, frozen=True, kw_only=True):
     """How much is asked: questions before it counts, how often all are asked, how many at once, for how long.
 
     ``timeout`` is in seconds, for one answer.
@@ -83,8 +85,7 @@ class Effort:
     timeout: float = 30.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timed:
+class Timed(msgspec.Struct, frozen=True, kw_only=True):
     """Milliseconds of each answer; seconds and answers of each repetition; failures by kind.
 
     ``resources`` are those of this process; ``None`` where what was asked runs elsewhere.
@@ -107,18 +108,16 @@ class Timed:
         return tuple(n / max(s, 1e-9) for n, s in zip(self.answered, self.seconds, strict=True))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Benchmark:
+class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     """What was timed, and the results document of one pass over the questions."""
 
     timed: Timed
     document: Mapping[str, Any]
-    indexed: Mapping[str, Any] = field(default_factory=dict)
+    indexed: Mapping[str, Any] = {}
     """Of a retrieval: the number of documents and chunks, and the seconds that indexing took."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptBenchmark:
+class KeptBenchmark(msgspec.Struct, frozen=True, kw_only=True):
     """A measurement beside those before it of the same, and where it is kept."""
 
     pace: Pace
@@ -133,8 +132,7 @@ class KeptBenchmark:
     results: Path | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Searched:
+class Searched(msgspec.Struct, frozen=True, kw_only=True):
     """A retrieval that has indexed its documents, and how many chunks it is asked for."""
 
     pipeline: RetrievalPipeline

@@ -18,6 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.errors import described
 from rag_evaluation_framework.evaluation.retrieved_evidence import (
     RetrievedTruth,
@@ -48,11 +51,9 @@ from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import NOT_ANSWERED, Blame, BlameEvidence
 from rag_evaluation_framework.results.breakdowns import blame_line
-from rag_evaluation_framework.startup import dataclass, replace
 
 
-@dataclass(frozen=True)
-class _Case:
+class _Case(msgspec.Struct, frozen=True, dict=True, weakref=True):
     """One answer, and what is found out about it when it is first asked for."""
 
     sample: Sample
@@ -201,8 +202,7 @@ def find_blame(
         return Blame("unknown", f"finding the cause broke: {described(error)}")
 
 
-@dataclass(frozen=True, slots=True)
-class Blaming:
+class Blaming(msgspec.Struct, frozen=True):
     """Tells where an answer failed; called, as a line of the run's file."""
 
     methods: Methods

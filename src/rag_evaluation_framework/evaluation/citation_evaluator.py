@@ -37,7 +37,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from rag_evaluation_framework.datasets.evaluation_sets import decode_document
@@ -68,6 +67,7 @@ from rag_evaluation_framework.records.documents import Corpus, Document, Documen
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.records.scores import ClaimVerdict, SupportMethod
+from rag_evaluation_framework.structs import replace
 
 _KEYS = ("weights", "tolerance_chars", "support", "judge", "consistency_threshold")
 

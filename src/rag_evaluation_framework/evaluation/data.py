@@ -20,7 +20,6 @@ from rag_evaluation_framework.errors import MissingDatasetError, RagEvalError, U
 from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.records.runs import Run
 from rag_evaluation_framework.records.samples import Dataset
-from rag_evaluation_framework.startup import dataclass, field
 
 DATASETS_FOLDER = "langsmith"
 API_KEYS = ("LANGSMITH_API_KEY", "LANGCHAIN_API_KEY")
@@ -70,13 +69,12 @@ def _local_file(name: str, folder: Path) -> Path:
     return found[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostedDataset(Dataset):
+class HostedDataset(Dataset, frozen=True, kw_only=True):
     """A dataset read from a host, with the ids that the host knows it and its examples by."""
 
     host: str
     host_id: str
-    example_ids: Mapping[str, str] = field(hash=False)
+    example_ids: Mapping[str, str]
     """The host's id of each sample, by the sample's own."""
 
 

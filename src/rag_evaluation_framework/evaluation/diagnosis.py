@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
 
+import msgspec
+
 from rag_evaluation_framework.components import (
     CHUNKERS,
     EMBEDDERS,
@@ -46,7 +48,7 @@ from rag_evaluation_framework.metrics.declaration import parse_metrics
 from rag_evaluation_framework.records.responses import Request
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.results.experiments import read_experiment
-from rag_evaluation_framework.startup import asdict, dataclass
+from rag_evaluation_framework.structs import asdict
 from rag_evaluation_framework.version import __version__
 
 Status = Literal["right", "note", "problem", "unreachable"]
@@ -94,8 +96,7 @@ _PARTS: dict[str, Registry[Any]] = {
 _BY_NAME = {"retriever": ("dense", "fused"), "reranker": ("none",)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that was looked at; ``fix`` is the command that mends it, where there is one."""
 
     status: Status

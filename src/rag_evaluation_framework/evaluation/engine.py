@@ -14,9 +14,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import (
     JUDGE_BUDGET,
@@ -60,7 +64,6 @@ from rag_evaluation_framework.results.run_folder import (
     placed,
     write_list,
 )
-from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.workers import Workers
 
 if TYPE_CHECKING:
@@ -86,8 +89,7 @@ _HOLD_SECONDS = 0.01
 _LEAST_SENT = 0.0005  # seconds: an answer that is scored sooner is not worth sending as it comes
 
 
-@dataclass(frozen=True, slots=True)
-class OpenSample:
+class OpenSample(msgspec.Struct, frozen=True):
     """A sample to ask, or one whose ``answered`` entry in the journal is to be scored again."""
 
     place: int
@@ -95,8 +97,7 @@ class OpenSample:
     answered: JournalEntry | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Finished:
+class _Finished(msgspec.Struct, frozen=True):
     """What is written for a sample; ``is_new`` if its answer is in no earlier line."""
 
     sample: Sample

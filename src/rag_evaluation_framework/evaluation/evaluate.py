@@ -12,9 +12,10 @@ Each kind of data and target has a module that evaluates it, imported when that 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
 from rag_evaluation_framework.files.access import plain_name

@@ -27,6 +27,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.components import INDEXES, component_from
 from rag_evaluation_framework.datasets.framework_results import QUESTIONS, read_result
 from rag_evaluation_framework.errors import (
@@ -41,7 +44,6 @@ from rag_evaluation_framework.errors import (
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
 from rag_evaluation_framework.records.documents import Document, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Response
-from rag_evaluation_framework.startup import dataclass, field, replace
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.judging.cited_texts import SearchedDocuments
@@ -58,8 +60,7 @@ _HISTORY = "chat_history"
 _SHOWN_METHODS = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrameworkSystem:
+class FrameworkSystem(msgspec.Struct, frozen=True, kw_only=True):
     """An object of a framework that can be asked; ``kind`` says in words what it is."""
 
     kind: str
@@ -76,7 +77,7 @@ class FrameworkSystem:
     takes_history: bool = False
     answers: bool = True
     """Whether it may answer; else it only finds contexts."""
-    context: Context = field(default_factory=copy_context)
+    context: Context = msgspec.field(default_factory=copy_context)
     """What was in force where it was given, such as the model of ``dspy.context``."""
 
     @property

@@ -9,10 +9,11 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS, SPLITS
 from rag_evaluation_framework.datasets.recognition import is_named_for, recognise

@@ -20,11 +20,14 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, refused, shown
 from rag_evaluation_framework.evaluation.data import find_dataset
@@ -76,12 +79,12 @@ from rag_evaluation_framework.results.stored_runs import PERFORMANCE_FILE
 from rag_evaluation_framework.results.summaries import INTERVALS, Counts, Performance
 from rag_evaluation_framework.retrieval.pipeline import Chunking
 from rag_evaluation_framework.retrieval.sweep import Cell, CellPipeline, Grid, swept_cells
-from rag_evaluation_framework.startup import asdict, dataclass, fields, replace
+from rag_evaluation_framework.structs import asdict
 
 UNNAMED_DATASET = "dataset"
 SWEEP_FILE = "sweep.json"
 
-_CELL_FIELDS = tuple(field.name for field in fields(Cell))
+_CELL_FIELDS = Cell.__struct_fields__
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9]+")
 _LONGEST_NAME = 80
 _SAME = ("level", "documents", "corpus", CELLS)

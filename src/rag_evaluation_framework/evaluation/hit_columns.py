@@ -14,6 +14,9 @@ from functools import partial
 from math import isfinite
 from typing import Any, Protocol, TypeAlias
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
 from rag_evaluation_framework.evaluation.retrieval_truth import (
     Level,
@@ -38,7 +41,6 @@ from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Dataset, Sample
 from rag_evaluation_framework.records.scores import Score
 from rag_evaluation_framework.retrieval.pipeline import EXISTING, Chunking
-from rag_evaluation_framework.startup import dataclass, field, replace
 
 CUSTOM = "custom"
 """The method of a score that somebody else's metric computed."""
@@ -61,8 +63,7 @@ class GivenMetric(Protocol):
     def calculate(self, retrieved: Any, ground_truth: Any, /) -> float: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetrievalLevel:
+class RetrievalLevel(msgspec.Struct, frozen=True, kw_only=True):
     """Scores retrieval at one level, whatever the chunking; ``moved`` counts spans that changed places.
 
     By the first of the ``metrics``, which are in the order in which they are shown, cells are ranked. Those
@@ -73,7 +74,7 @@ class RetrievalLevel:
     metrics: tuple[str, ...]
     columns: Callable[[Chunking], Columns]
     moved: int = 0
-    given: Mapping[str, GivenMetric] = field(default_factory=dict, hash=False)
+    given: Mapping[str, GivenMetric] = {}
 
     def scorers(self, chunking: Chunking) -> list[Scorer]:
         """Return a scorer for each metric; truth that does not fit the chunking is refused."""

@@ -15,6 +15,8 @@ from functools import cached_property, partial
 from itertools import chain
 from typing import Any
 
+import msgspec
+
 from rag_evaluation_framework.datasets.golden_contexts import (
     source_documents,
     spans_of_contexts,
@@ -31,7 +33,7 @@ from rag_evaluation_framework.metrics.views import LOCATED, NO_HITS, NO_TRUTH, N
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentId
 from rag_evaluation_framework.records.responses import Hit, Response
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.startup import dataclass, field, replace
+from rag_evaluation_framework.structs import replace
 
 _NO_POSITIONS = "its hits have no positions"
 _EXCERPT = "pa_chunk_"
@@ -274,8 +276,7 @@ class LocatedHitsReader(HitsReader):
         return self._contexts.sources
 
 
-@dataclass(frozen=True, kw_only=True)
-class LocatedContexts:
+class LocatedContexts(msgspec.Struct, frozen=True, kw_only=True, dict=True, weakref=True):
     """The truth of span metrics in golden sets: the golden contexts that occur once in their source file.
 
     ``sources`` are the files that these contexts name or are found in, so a text that is in none of them was
@@ -283,8 +284,8 @@ class LocatedContexts:
     sample and the reason.
     """
 
-    truth: Mapping[str, Sequence[CharacterSpan]] = field(hash=False)
-    sources: SearchedDocuments = field(hash=False)
+    truth: Mapping[str, Sequence[CharacterSpan]]
+    sources: SearchedDocuments
     unlocated: tuple[str, ...]
 
     @classmethod

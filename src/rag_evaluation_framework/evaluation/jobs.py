@@ -18,6 +18,9 @@ from shutil import rmtree
 from tempfile import gettempdir, mkdtemp
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.datasets.row_fields import nothing_to_score
 from rag_evaluation_framework.datasets.rows import rows_at, rows_in
@@ -77,7 +80,6 @@ from rag_evaluation_framework.results.run_folder import (
 )
 from rag_evaluation_framework.results.run_groups import RunGroup
 from rag_evaluation_framework.results.verdicts import Threshold, read_thresholds
-from rag_evaluation_framework.startup import dataclass, field, replace
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.models.spending import Prices, Spending
@@ -95,8 +97,7 @@ _OF_ANSWERS = frozenset({"answer_correctness", "faithfulness", "refusal_recall"}
 """What is not asked of a system that only finds contexts."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Job:
+class Job(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What ``evaluate`` is given; each is explained there."""
 
     data: Data | Evaluation
@@ -108,7 +109,7 @@ class Job:
     """How far an end of a cited span may be off, where the metric does not say so itself."""
     map: Mapping[str, str] | None = None
     gate: Gate | Mapping[str, Any] | None = None
-    demands: Mapping[str, Any] = field(default_factory=dict)
+    demands: Mapping[str, Any] = {}
     """Fields of the gate that options set, whatever a manifest says."""
     baseline: str | Path | Evaluation | None = None
     judge: JudgeLike | Mapping[str, Any] | None = None
@@ -126,7 +127,7 @@ class Job:
     resume: str | None = None
     given: Sequence[str] = ()
     """The options of a command that a resume is to be given again."""
-    options: Options = field(default_factory=Options)
+    options: Options = msgspec.field(default_factory=Options)
     blame: bool = True
     """Whether it is looked for where each answer fails."""
     spending: Spending | None = None

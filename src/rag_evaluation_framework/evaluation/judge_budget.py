@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import StorageError, UsageError
 from rag_evaluation_framework.evaluation.preflight import DatasetPlan, Plan

@@ -15,6 +15,9 @@ from contextlib import suppress
 from math import prod
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.errors import ModelError, TargetError
 from rag_evaluation_framework.evaluation.preflight import DatasetPlan, Plan
 from rag_evaluation_framework.evaluation.scored_answers import scored_result
@@ -30,7 +33,6 @@ from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.responses import Response, is_conversation
 from rag_evaluation_framework.records.samples import Sample, Usage
 from rag_evaluation_framework.records.scores import ClaimVerdict, SupportMethod
-from rag_evaluation_framework.startup import dataclass, field, replace
 
 BYTES_PER_TOKEN = 4
 """What a token is taken to be, in questions and in replies that nobody has given yet."""
@@ -48,8 +50,7 @@ _ANSWER = 3 * _SENTENCE
 _CONTEXTS = (10 * _SENTENCE,) * 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeForecast:
+class JudgeForecast(msgspec.Struct, frozen=True, kw_only=True):
     """What judging a dataset would take, from few calls to many; ``calls`` is the likeliest number.
 
     Tokens and cost are those of ``calls``; ``cost_usd`` is ``None`` where a model of ``unpriced`` has no
@@ -73,7 +74,7 @@ class JudgeForecast:
     spared_usd: float | None = None
     is_asked_later: bool = False
     """Whether the answers are not there yet, so that others stand in for them."""
-    decided: Mapping[str, int] = field(default_factory=dict, hash=False)
+    decided: Mapping[str, int] = {}
     """The claims that each stage of a cascade would decide; one that was not tried has none of its own."""
     untried: tuple[str, ...] = ()
     """The stages of a cascade that may decide some of what is left to the last one: local models."""
@@ -288,8 +289,7 @@ def _likely(cascade: Cascade, *, is_open: bool) -> float:
 # A judge who notes what he would be asked.
 
 
-@dataclass(frozen=True, slots=True)
-class _Tally:
+class _Tally(msgspec.Struct, frozen=True):
     """What the questions so far come to."""
 
     calls: float = 0

@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import JUDGE_BUDGET, ModelOutageError, UsageError, counted
 from rag_evaluation_framework.evaluation.judge_budget import unjudged
@@ -33,7 +35,6 @@ from rag_evaluation_framework.results.comparison import (
 )
 from rag_evaluation_framework.results.drawn_scores import PARTLY, screening_scores
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.startup import asdict, dataclass, replace
 from rag_evaluation_framework.statistics.paired import PairedTest, wins_ties_losses
 from rag_evaluation_framework.statistics.partly_judged import (
     Draw,
@@ -49,8 +50,7 @@ _ALIKE_SHARE = 0.25
 _ALPHA = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(msgspec.Struct, frozen=True):
     """The answers of two runs to the same sample."""
 
     id: str
@@ -304,7 +304,7 @@ class _Judged:
             interval=None if found is None else found.interval,
             p_value=None if found is None else found.p_value,
             test=f"t, {int(known.sum()):,} of {int(inside.sum()):,} pairs judged",
-            **asdict(outcome),
+            **msgspec.structs.asdict(outcome),
             smallest_detectable=None if found is None else found.shown_from,
             higher_is_better=scorer.higher_is_better,
             alpha=_ALPHA,

@@ -29,6 +29,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.errors import InputError, UnknownNameError, UsageError, shown
 from rag_evaluation_framework.evaluation.agent_shapes import (
     DEFAULT_PATH,
@@ -59,7 +62,6 @@ from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_known,
 from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.kept_data import SamplesRead
 from rag_evaluation_framework.results.verdicts import OF_ANSWERS, Threshold, read_thresholds
-from rag_evaluation_framework.startup import dataclass, field, replace
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.datasets.row_fields import RowReading
@@ -236,8 +238,7 @@ _AUTH_KEYS = ("type", "header", "value", "token")
 _REQUEST_KEYS = ("method", "headers", "body")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentApi:
+class AgentApi(msgspec.Struct, frozen=True, kw_only=True):
     """What is sent where, and where the answer stands in the reply."""
 
     url: WrittenText | None = None
@@ -246,10 +247,10 @@ class AgentApi:
     model: str | None = None
     method: str = "POST"
     headers: tuple[WrittenText, ...] = ()
-    body: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    body: Mapping[str, Any] = {}
     references: tuple[WrittenText, ...] = ()
     """The texts of the body that refer to something outside of the manifest."""
-    response_paths: Mapping[str, str] = field(default_factory=dict, hash=False)
+    response_paths: Mapping[str, str] = {}
 
     def resolved_headers(
         self, environment: Mapping[str, str], *, secrets: Secrets
@@ -438,8 +439,7 @@ _EVALUATION_KEYS = ("framework", "datasets", "metrics", "thresholds", "judge", "
 _DATASET_KEYS = ("name", "path", "metrics", "thresholds")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatasetEntry:
+class DatasetEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A dataset that the manifest names; ``metrics`` are its own, or the global ones if it has none.
 
     ``thresholds`` are its own, in place of the global ones; ``None`` if it has none.
@@ -450,36 +450,35 @@ class DatasetEntry:
     metrics: tuple[str, ...]
     thresholds: tuple[Threshold, ...] | None = None
     line: int | None = None
-    dataset: Dataset | None = field(default=None, hash=False)
+    dataset: Dataset | None = None
     """The data itself, where it is in memory and in no file."""
     format: str | None = None
     """The dialect of the file, where it is not to be told from its content."""
     version: str | None = None
-    source: SamplesRead | None = field(default=None, hash=False)
+    source: SamplesRead | None = None
     """The samples, where what is at the path was read already, as traces are."""
-    reading: RowReading | None = field(default=None, hash=False)
+    reading: RowReading | None = None
     """Where the parts of plain rows stand, where it is not of a known dialect."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """What evaluation uses of a manifest. References to secrets are not resolved in it."""
 
     file: Path
     datasets: tuple[DatasetEntry, ...]
     thresholds: tuple[Threshold, ...] = ()
     ci_gate: bool = False
-    gate: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    gate: Mapping[str, Any] = {}
     """What else is written of the gate, by the names of its fields."""
     framework: str | None = None
-    api: AgentApi = field(default_factory=AgentApi)
+    api: AgentApi = msgspec.field(default_factory=AgentApi)
     judge: JudgeSettings | None = None
     support: str | None = None
     """What decides which claims the evidence supports, where that is neither the judge nor words."""
     kind: Literal["suite", "golden"] = "suite"
     missing: tuple[str, ...] = ()
     """The splits that a folder of golden sets does not have."""
-    configuration: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    configuration: Mapping[str, Any] = {}
     """What the heads of its runs record."""
 
     @property

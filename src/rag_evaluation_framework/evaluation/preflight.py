@@ -15,6 +15,9 @@ from heapq import nsmallest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import annotated_truth, recognise
 from rag_evaluation_framework.datasets.rows import PlainRows
@@ -39,7 +42,6 @@ from rag_evaluation_framework.records.samples import Refusal, Sample, Usage
 from rag_evaluation_framework.results.kept_data import Counted, HeldSamples
 from rag_evaluation_framework.results.run_folder import ContentHash, SpooledSamples, fingerprint
 from rag_evaluation_framework.results.verdicts import OF_ANSWERS, Threshold
-from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.version import __version__
 
 if TYPE_CHECKING:
@@ -55,8 +57,7 @@ if TYPE_CHECKING:
 _LISTED_TAGS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(msgspec.Struct, frozen=True):
     """Chosen samples; calling it begins to read them. Memory does not grow with the file."""
 
     stream: Callable[[], Iterator[Sample]]
@@ -184,8 +185,7 @@ class _Tally:
         return Counted(of=of, content=content, incomplete=issues, **self._counts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatasetPlan:
+class DatasetPlan(msgspec.Struct, frozen=True, kw_only=True):
     """One dataset with the samples chosen from it, what scores them, and what asking them takes."""
 
     entry: DatasetEntry
@@ -200,18 +200,18 @@ class DatasetPlan:
     """A golden set: every answer is blamed."""
     located: LocatedContexts | None = None
     """Where its golden contexts are, if it is a golden set and scored by spans."""
-    unmeasured: Mapping[str, str] = field(default_factory=dict, hash=False)
+    unmeasured: Mapping[str, str] = {}
     """The metrics that were asked for and cannot be measured, and why."""
-    about: Mapping[str, str] = field(default_factory=dict, hash=False)
+    about: Mapping[str, str] = {}
     """What the dataset says of itself: ``id``, ``name`` and ``version``."""
-    methods: Methods = field(default_factory=Methods, hash=False)
+    methods: Methods = msgspec.field(default_factory=Methods)
     """What its scorers are bound to, with the documents that answers may cite, as far as they are at hand."""
     annotations: tuple[Path, ...] = ()
     """The files in which people marked the true citations of its samples."""
     reading: RowReading | None = None
     tells_blame: bool = True
     """Whether it is looked for where each answer fails, as far as that can be told."""
-    counted: Counted = field(default_factory=Counted, hash=False)
+    counted: Counted = msgspec.field(default_factory=Counted)
     is_as_it_was: bool = False
     """Whether it is known to be what it was when the run that is resumed began."""
     budget: JudgeBudget | None = None
@@ -233,8 +233,7 @@ class DatasetPlan:
         return self.tells_blame and are_blamed(self.scorers, is_golden=self.is_golden)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What a run would do, with everything that can be checked beforehand checked."""
 
     datasets: tuple[DatasetPlan, ...]
@@ -375,8 +374,7 @@ def refuse_secrets(plan: Plan, secrets: Secrets) -> None:
                 raise InputError([issue.located(str(dataset.entry.path), line)])
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """Where the samples of a dataset come from: a file of a dialect, or memory."""
 
     stream: Callable[[], Iterator[Sample]]

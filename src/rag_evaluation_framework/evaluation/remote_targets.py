@@ -10,13 +10,14 @@ import threading
 from collections.abc import Sequence
 from functools import cache
 
+import msgspec
+
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation.attempts import Outcome, called_target
 from rag_evaluation_framework.evaluation.scored_answers import AsTheyCome
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.runs import Options
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.workers import Workers, packed_work
 
 
@@ -51,8 +52,7 @@ class _AskedByWorkers:
         await self._target.close()
 
 
-@dataclass(frozen=True, slots=True)
-class _Asking:
+class _Asking(msgspec.Struct, frozen=True):
     """Puts requests to a target, all of a batch at once."""
 
     target: Target

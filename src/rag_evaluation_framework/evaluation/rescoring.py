@@ -15,6 +15,7 @@ from tempfile import TemporaryFile
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import annotated_truth
@@ -41,7 +42,6 @@ from rag_evaluation_framework.results.evaluations import Evaluation, Kind, Row, 
 from rag_evaluation_framework.results.kept_data import as_they_were, kept_samples
 from rag_evaluation_framework.results.run_folder import RunFolder, Samples, listed_samples
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Performance
-from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.workers import Workforce, crew_of, in_order
 
 _ROWS_PER_THREAD = 4
@@ -54,8 +54,7 @@ _Found: TypeAlias = tuple[tuple[Score, ...], Blame | None]
 _lines = msgspec.json.Decoder(_Found)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rescoring:
+class _Rescoring(msgspec.Struct, frozen=True):
     """Scores the answer of a row anew and, where answers are blamed, tells where it failed."""
 
     scorers: tuple[Scorer, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -25,7 +26,6 @@ from rag_evaluation_framework.records.runs import Options, Run
 from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.retrieval.sweep import grid_of
-from rag_evaluation_framework.startup import dataclass, field
 from rag_evaluation_framework.text.display import short_repr
 
 MetricT = TypeVar("MetricT", bound=GivenMetric)

@@ -12,6 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.datasets.golden_contexts import spans_of_contexts
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, counted, shown
 from rag_evaluation_framework.records.chunks import ChunkRegistry
@@ -24,7 +27,6 @@ from rag_evaluation_framework.records.documents import (
     PositionAwareChunkId,
 )
 from rag_evaluation_framework.records.samples import Dataset, Sample
-from rag_evaluation_framework.startup import dataclass, field, replace
 
 Level = Literal["token", "chunk", "document"]
 LEVELS: tuple[Level, ...] = ("token", "chunk", "document")
@@ -39,11 +41,10 @@ _GOLDEN = "golden-"
 _SHOWN_IDS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class RelevantSpans:
+class RelevantSpans(msgspec.Struct, frozen=True):
     """The relevant characters of each sample that has any; ``moved`` counts spans found elsewhere by text."""
 
-    spans: Mapping[str, tuple[CharacterSpan, ...]] = field(hash=False)
+    spans: Mapping[str, tuple[CharacterSpan, ...]]
     moved: int
 
 

@@ -10,8 +10,12 @@ sides. Contexts that the dataset gave, not the system, are no evidence of what w
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.hit_views import ranked_documents
@@ -30,7 +34,6 @@ from rag_evaluation_framework.metrics.views import NOTHING_RETRIEVED
 from rag_evaluation_framework.records.documents import DocumentId
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.text.normalisation import folded
 from rag_evaluation_framework.text.search import without_dots
 from rag_evaluation_framework.text.spans import Span, joined
@@ -45,8 +48,7 @@ _MOST_WORDS = 0.8
 NO_SOURCES = "the system did not report what it retrieved"
 
 
-@dataclass(frozen=True, slots=True)
-class RetrievedTruth:
+class RetrievedTruth(msgspec.Struct, frozen=True):
     """Whether the relevant text was retrieved (``None`` if that is not known), why, and what is missing.
 
     ``doubt`` says why it was not seen that one retrieved passage has what the answer lacks, where
@@ -194,7 +196,9 @@ def _by_characters(
     if not spans or not sample.relevant_spans:
         return None
     documents = documents or CitableTexts(())
-    hits = merge_spans(replace(span, doc_id=DocumentId(documents.id_of(span.doc_id))) for span in spans)
+    hits = merge_spans(
+        dataclasses.replace(span, doc_id=DocumentId(documents.id_of(span.doc_id))) for span in spans
+    )
     placed = [documents.placed(span) for span in sample.relevant_spans]
     names = {span.doc_id for span in hits}
     if not documents and not any(span.file in names for span in placed):

@@ -14,6 +14,9 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.errors import (
     InputError,
     ModelError,
@@ -34,7 +37,6 @@ from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import ENDPOINT_ERROR, Blame, Score
 from rag_evaluation_framework.results.breakdowns import blame_line
 from rag_evaluation_framework.results.journal import WrittenResult, written_result
-from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.workers import Crew, Workers
 
 Scored: TypeAlias = tuple[tuple[Score, ...], AnswerVerdict | None, bytes | None, WrittenResult | None]
@@ -52,8 +54,7 @@ class Blaming(Protocol):
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True, slots=True)
-class Scoring:
+class Scoring(msgspec.Struct, frozen=True):
     """Scores an answer, or makes again what an endpoint failed at, and tells right after where it failed.
 
     What is written of it is made here too: in a worker, where there is one, and not where all is written.

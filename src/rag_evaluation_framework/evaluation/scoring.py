@@ -9,7 +9,6 @@ function takes, and makes a score of what comes back: *scored*, *skipped* where 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from inspect import signature
 from typing import Any, TypeAlias
@@ -48,6 +47,7 @@ from rag_evaluation_framework.records.scores import (
     Score,
 )
 from rag_evaluation_framework.statistics.resampling import exact_mean
+from rag_evaluation_framework.structs import replace
 from rag_evaluation_framework.text.languages import foreign_language, language_of
 
 Turns: TypeAlias = list[tuple[int, Sample, Response]]

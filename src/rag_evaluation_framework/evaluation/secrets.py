@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import is_dataclass
 from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
+
+import msgspec
 
 from rag_evaluation_framework.errors import (
     InputError,
@@ -30,7 +32,6 @@ from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.files.json_scanner import ValuePath, written_path
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.startup import dataclass, fields, replace
 
 # Secrets that were resolved, and the one way to keep them out of whatever is written or shown.
 #
@@ -109,10 +110,13 @@ def masked_value(value: Any, mask: Callable[[str], str]) -> Any:
         return {masked_value(key, mask): masked_value(item, mask) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return type(value)(masked_value(item, mask) for item in value)
-    if is_dataclass(value) and not isinstance(value, type):
-        written = {field.name: getattr(value, field.name) for field in fields(value)}
+    is_struct = isinstance(value, msgspec.Struct)
+    if is_struct or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
+        names = value.__struct_fields__ if is_struct else value.__dataclass_fields__
+        written = {name: getattr(value, name) for name in names}
         masked = {name: masked_value(old, mask) for name, old in written.items()}
-        return value if masked == written else replace(value, **masked)
+        copy = msgspec.structs.replace if is_struct else dataclasses.replace
+        return value if masked == written else copy(value, **masked)
     return value
 
 
@@ -239,8 +243,7 @@ def _as_variable(name: str) -> str:
     return re.sub(r"[.-]", "_", name).upper()
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenText:
+class WrittenText(msgspec.Struct, frozen=True):
     """A header or a field as a manifest writes it, its references not resolved, and where it stands."""
 
     name: str

@@ -15,6 +15,9 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.errors import StorageError, UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.judge_budget import judged_in_part, resumed_budget
@@ -69,7 +72,7 @@ from rag_evaluation_framework.results.run_folder import (
 from rag_evaluation_framework.results.run_groups import RunGroup, group_fields
 from rag_evaluation_framework.results.summaries import Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions
-from rag_evaluation_framework.startup import asdict, dataclass, field, replace
+from rag_evaluation_framework.structs import asdict
 from rag_evaluation_framework.workers import Workforce, in_order
 
 if TYPE_CHECKING:
@@ -82,8 +85,7 @@ READING = "reading"
 """What was read from which field of plain rows; the screen of those says it first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Suite:
+class Suite(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """A plan, and how it is carried out; what the manifest calls its configuration stands in each run's head.
 
     ``methods`` are those of the plan: their judge and what it costs are recorded. ``metrics`` are those that
@@ -95,17 +97,17 @@ class Suite:
     target: Target
     runs_directory: Path
     shown_target: str | None = None
-    secrets: Secrets = field(default_factory=Secrets)
-    methods: Methods = field(default_factory=Methods)
-    options: Options = field(default_factory=Options)
-    choice: SampleChoice = field(default_factory=SampleChoice)
-    gate: Gate = field(default_factory=lambda: Gate(enabled=False))
+    secrets: Secrets = msgspec.field(default_factory=Secrets)
+    methods: Methods = msgspec.field(default_factory=Methods)
+    options: Options = msgspec.field(default_factory=Options)
+    choice: SampleChoice = msgspec.field(default_factory=SampleChoice)
+    gate: Gate = msgspec.field(default_factory=lambda: Gate(enabled=False))
     metrics: tuple[str, ...] = ()
     resumed: RunGroup | None = None
     given: Sequence[str] = ()
     baseline: Baseline | None = None
     kept: Any = None
-    repository: Mapping[str, str] = field(default_factory=dict)
+    repository: Mapping[str, str] = {}
     """The branch and the commit of the folder it is called in, as far as they are known."""
     prices: Prices | None = None
     """What the target's tokens cost, where its answers count towards the cap of ``methods.spending``."""

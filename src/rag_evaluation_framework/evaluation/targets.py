@@ -12,6 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.components import TARGETS, target_from
 from rag_evaluation_framework.datasets.framework_results import read_result
 from rag_evaluation_framework.datasets.row_sources import plain_row
@@ -49,7 +52,6 @@ from rag_evaluation_framework.records.responses import (
     unread_field,
 )
 from rag_evaluation_framework.records.samples import RECORDED_ROWS, Recorded, Sample, Usage
-from rag_evaluation_framework.startup import dataclass, fields, replace
 from rag_evaluation_framework.workers import in_own_thread
 
 if TYPE_CHECKING:
@@ -243,8 +245,7 @@ def _agent(url: str, manifest: Manifest, secrets: Secrets) -> Target:
 Message = dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(msgspec.Struct, frozen=True):
     """One turn to be answered: the messages so far, the user's last, and its place among the user's turns."""
 
     messages: tuple[Message, ...]
@@ -339,7 +340,7 @@ def _total(usages: Sequence[Usage | None]) -> Usage | None:
         return None
     if len(usages) == 1:
         return usages[0]
-    told = {each.name: [getattr(usage, each.name) for usage in usages] for each in fields(Usage)}
+    told = {name: [getattr(usage, name) for usage in usages] for name in Usage.__struct_fields__}
     return Usage(**{name: None if None in parts else sum(parts) for name, parts in told.items()})
 
 
@@ -499,8 +500,7 @@ _QUESTIONS = ("input", "question", "query", "query_text", "user_input")
 _LATENCIES = ("latency_ms", "latencyMs")
 
 
-@dataclass(frozen=True, slots=True)
-class _Recorded:
+class _Recorded(msgspec.Struct, frozen=True):
     """What one line of the file says."""
 
     line: int

@@ -17,8 +17,10 @@ from gzip import BadGzipFile, GzipFile
 from pathlib import Path
 from typing import BinaryIO, Generic, Literal, TypeVar, cast
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.errors import InputError, Issue, LimitExceededError, UsageError, refused
-from rag_evaluation_framework.startup import dataclass, replace
 
 # Reading and writing gzip and Zstandard, recognised by content, in bounded memory and within limits.
 #
@@ -52,8 +54,7 @@ _NO_MEMBER = ("Not a gzipped file", "Unknown frame descriptor")
 _PIECE = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """How much may be read: bytes in all, and of a compressed file bytes out for each byte in.
 
     JSON lines with repeated contexts shrink fifty- to a hundredfold, gzip's most is 1,032, Zstandard's has

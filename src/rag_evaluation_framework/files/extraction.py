@@ -10,13 +10,13 @@ from logging import NullHandler, getLogger
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from rag_evaluation_framework.errors import InputError, Issue, MissingExtraError, counted, described
 from rag_evaluation_framework.files.access import plain_name, read_bytes, read_text
-from rag_evaluation_framework.startup import dataclass, field
 
 
-@dataclass(frozen=True, slots=True)
-class ExtractedText:
+class ExtractedText(msgspec.Struct, frozen=True):
     """A document's text, its title where the file states one, and what else is known of it.
 
     For HTML and PDF, ``metadata["format"]`` says so; for PDF, ``metadata["pages"]`` has the start and end of
@@ -25,7 +25,7 @@ class ExtractedText:
 
     text: str
     title: str | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    metadata: Mapping[str, Any] = {}
 
 
 # The text a reader sees of an HTML page, in paragraphs and lines.

@@ -13,7 +13,6 @@ import msgspec
 
 from rag_evaluation_framework.errors import UsageError, refused
 from rag_evaluation_framework.files.atomic import BINARY, lock_taken
-from rag_evaluation_framework.startup import dataclass
 
 # Whoever asks whether a run is held takes its lock for an instant; that is waited out.
 _PATIENCE = 0.5
@@ -22,8 +21,7 @@ _INSTANT = 0.05
 _OWNER_STARTS = 1
 
 
-@dataclass(frozen=True, slots=True)
-class LockOwner:
+class LockOwner(msgspec.Struct, frozen=True):
     """The process that works on a run."""
 
     pid: int

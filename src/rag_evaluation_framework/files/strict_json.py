@@ -36,7 +36,6 @@ from rag_evaluation_framework.files.access import (
 )
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.json_scanner import MAX_DEPTH, check_value, scan, too_deep
-from rag_evaluation_framework.startup import dataclass
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ALL_BUT_OPENINGS = bytes(byte for byte in range(256) if byte not in b"[{")
@@ -344,8 +343,7 @@ _Step: TypeAlias = str | int | EllipsisType
 """A name, a place in a list, or ``...`` for every item."""
 
 
-@dataclass(frozen=True, slots=True)
-class JsonPath:
+class JsonPath(msgspec.Struct, frozen=True):
     """A path that was read from its text. ``str()`` gives the text back."""
 
     text: str

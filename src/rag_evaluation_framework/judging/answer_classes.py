@@ -13,8 +13,10 @@ from itertools import pairwise
 from typing import Any, Literal
 from zlib import crc32
 
+import msgspec
+
 from rag_evaluation_framework.errors import invalid
-from rag_evaluation_framework.startup import dataclass, late_pattern
+from rag_evaluation_framework.startup import late_pattern
 from rag_evaluation_framework.text.normalisation import folded_with_places
 from rag_evaluation_framework.text.scripts import HAN
 from rag_evaluation_framework.text.spans import Spanned
@@ -47,8 +49,7 @@ class Expression:
         return self._phrases.compiled(self.line)
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerPattern:
+class AnswerPattern(msgspec.Struct, frozen=True):
     """One way to say something, what it says, and in which part of an answer it counts."""
 
     name: str
@@ -61,8 +62,7 @@ class AnswerPattern:
     on_the_question: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerPatterns:
+class AnswerPatterns(msgspec.Struct, frozen=True):
     """The patterns in the order in which they are tried, and what tells that an answer is given besides.
 
     Most expressions have cues, rare words of which a text must have one. They are kept in a data file, for it
@@ -294,8 +294,7 @@ _TITLE = re.compile(r"《[^《》]*》")
 _BARE = " \t\r\n\"'*_.!。~"
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerClass(Spanned):
+class AnswerClass(msgspec.Struct, Spanned, frozen=True):
     """What kind of answer a text is, by which pattern, and the characters ``[start, end)`` that show it.
 
     Where no pattern holds, it is an answer: ``pattern`` is ``None`` and there are no characters to show.

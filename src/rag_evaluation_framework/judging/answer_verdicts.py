@@ -12,6 +12,8 @@ from functools import cached_property, lru_cache
 from itertools import chain, compress
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgspec
+
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.judging.answer_classes import AnswerClass, besides, classify_answer
@@ -24,7 +26,6 @@ from rag_evaluation_framework.metrics.views import ENGLISH_AND_CHINESE, LEXICAL_
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Refusal, Sample
 from rag_evaluation_framework.records.scores import NOT_ANSWERED, Claim, ClaimVerdict, SupportMethod
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.languages import foreign_language, language_of
 from rag_evaluation_framework.text.normalisation import folded, folded_with_places, variants
 from rag_evaluation_framework.text.scripts import CLOSERS
@@ -353,8 +354,7 @@ class Reading:
         return self.support.decide(claims, evidence, question=self.sample.question) if claims else []
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(msgspec.Struct, frozen=True):
     """What an answer tells, where parts of it decline or ask back, and the class of one that tells nothing.
 
     "The mayor is Anna Berg, but I can't share her number" tells who the mayor is. So an answer that is

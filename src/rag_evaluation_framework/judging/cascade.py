@@ -20,6 +20,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.components import METHODS, component_from
 from rag_evaluation_framework.errors import InputError, Issue, Problems, UsageError, shown
 from rag_evaluation_framework.extensions import Specification, parse_specification
@@ -30,7 +33,6 @@ from rag_evaluation_framework.judging.judged_answers import JudgeSupport
 from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE
 from rag_evaluation_framework.metrics.views import ENGLISH_AND_CHINESE, LEXICAL_SUPPORT
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, SupportMethod
-from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 from rag_evaluation_framework.text.languages import foreign_language
 
@@ -64,8 +66,7 @@ def _judged(judge: Judge | None) -> SupportMethod:
     return JudgeSupport(judge)
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
+class Band(msgspec.Struct, frozen=True):
     """Between these two probabilities a stage is unsure; without claims to judge by, it always is."""
 
     low: float = -1.0
@@ -81,8 +82,7 @@ class Band:
         return "never sure" if self.asked >= 1 and self.low < 0 else f"{self.low:.3g} to {self.high:.3g}"
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(msgspec.Struct, frozen=True):
     """A method, and the band in which it passes claims on; the last stage has none."""
 
     method: SupportMethod
@@ -177,8 +177,7 @@ def _is_measured(method: SupportMethod, claims: Sequence[Claim]) -> bool:
 # Bands from labels.
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledClaim:
+class LabelledClaim(msgspec.Struct, frozen=True):
     """A claim, the evidence it was held against, and what people said; of the same source, one system."""
 
     claim: str

@@ -7,6 +7,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.errors import Issue, shown
 from rag_evaluation_framework.judging.cited_texts import OpenedCitation
 from rag_evaluation_framework.judging.claims import claims_of, without_source_list
@@ -22,7 +25,6 @@ from rag_evaluation_framework.records.citations import (
     without_marks,
 )
 from rag_evaluation_framework.records.scores import Claim, SupportMethod
-from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.text.sentences import sentence_spans
 
 # Which sentence of an answer each of its citations stands at.
@@ -39,8 +41,7 @@ _NO_SENTENCE = re.compile(rf"[\W_]*+(?:{SOURCE_HEADING}[\W_]*+)?", re.IGNORECASE
 _ANNOUNCES = re.compile(r"[:：][\s*_]*\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class CitedSentence:
+class CitedSentence(msgspec.Struct, frozen=True):
     """A sentence, its claims, and the citations that stand at it in reading order.
 
     A question, a heading or a greeting has no claims. Positions are those of the answer. In the texts of
@@ -53,8 +54,7 @@ class CitedSentence:
     brackets: tuple[Bracket, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CitedAnswer:
+class CitedAnswer(msgspec.Struct, frozen=True):
     """The sentences of an answer that claim or cite something; every citation stands at one of them."""
 
     sentences: tuple[CitedSentence, ...]
@@ -190,8 +190,7 @@ Texts: TypeAlias = tuple[str, ...]
 MOST_WEIGHED = 100
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedCitation:
+class CheckedCitation(msgspec.Struct, frozen=True):
     """A citation, and what became of it."""
 
     opened: OpenedCitation
@@ -203,8 +202,7 @@ class CheckedCitation:
         return {**self.opened.to_dict(), "correct": self.is_correct, "relevant": self.is_relevant}
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedSentence:
+class CheckedSentence(msgspec.Struct, frozen=True):
     """A sentence, whether all that it cites supports it, and which of its claims are cited."""
 
     sentence: Claim
@@ -217,8 +215,7 @@ class CheckedSentence:
         return {**place, "supported": self.is_supported, "cited": any(self.cited_claims)}
 
 
-@dataclass(frozen=True, slots=True)
-class CitationReport:
+class CitationReport(msgspec.Struct, frozen=True):
     """The sentences of an answer that claim something, and its citations sentence by sentence."""
 
     sentences: tuple[CheckedSentence, ...]

@@ -13,6 +13,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from rag_evaluation_framework.errors import Issue
 from rag_evaluation_framework.judging.answer_verdicts import Reading, found_once, unmeasured_language
 from rag_evaluation_framework.judging.citation_support import (
@@ -41,14 +43,12 @@ from rag_evaluation_framework.metrics.citations import (
 from rag_evaluation_framework.metrics.views import LEXICAL_SUPPORT
 from rag_evaluation_framework.records.citations import Citation, SpanCitation
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict
-from rag_evaluation_framework.startup import dataclass
 
 _MOST_UNREAD = 1000
 _UNREAD = OpenedCitation(citation=None, issue=Issue("unreadable-citation", "a citation", "something else"))
 
 
-@dataclass(frozen=True, slots=True)
-class CountedCitations:
+class CountedCitations(msgspec.Struct, frozen=True):
     """The citations that count, and why they cannot be used where they cannot."""
 
     opened: Sequence[OpenedCitation] = ()

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from functools import cache, cached_property, lru_cache, partial
 from typing import Any
 
+import msgspec
+
 from rag_evaluation_framework.errors import Issue, shown
 from rag_evaluation_framework.records.citations import (
     Citation,
@@ -18,7 +20,7 @@ from rag_evaluation_framework.records.citations import (
     range_counted_in,
 )
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, DocumentNames
-from rag_evaluation_framework.startup import dataclass, replace
+from rag_evaluation_framework.structs import replace
 from rag_evaluation_framework.text.normalisation import folded
 from rag_evaluation_framework.text.search import SqueezedText, exact_places, without_dots, without_spaces
 from rag_evaluation_framework.text.shingles import ShingleIndex
@@ -36,8 +38,7 @@ _UNRESOLVED = ("unknown-document", "ambiguous-document")
 _WHOLE_DOCUMENT = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenedCitation:
+class OpenedCitation(msgspec.Struct, frozen=True, kw_only=True):
     """A citation and the text that it means, or the issue that says why it has none.
 
     ``citation`` is ``None`` for what was meant as one and cannot be read. ``span`` is where the text stands

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.mentions import phrase, says, telling, word_keys
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.normalisation import cache_texts, comparable
 from rag_evaluation_framework.text.numbers import Number, number_set, quantities, readings
 from rag_evaluation_framework.text.sentences import kept_sentence_spans
@@ -31,8 +32,7 @@ _FURTHEST_BACK = 12
 _BRIEF = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Detail:
+class Detail(msgspec.Struct, frozen=True):
     """A number by its values, or a name by its key: that of a capitalized word, or a Chinese title."""
 
     text: str

@@ -16,11 +16,13 @@ from functools import lru_cache, partial
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport, probability, shipped_model
 from rag_evaluation_framework.judging.structured_evidence import is_structured
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, Label
-from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.text.sentences import sentence_spans
 from rag_evaluation_framework.text.tokens import content_keys
 
@@ -67,8 +69,7 @@ class PairModel(Protocol):
     def chances(self, pairs: Sequence[Pair]) -> list[Chances]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(msgspec.Struct, frozen=True):
     """A sentence of the evidence, or a piece of one that is too long."""
 
     text: int

@@ -11,6 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
+import msgspec
+
 from rag_evaluation_framework.judging.claims import claims_of, said_in
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.mentions import names_in
@@ -21,7 +23,6 @@ from rag_evaluation_framework.judging.turn_matching import TurnMatch, match_refe
 from rag_evaluation_framework.records.responses import AnsweredTurn
 from rag_evaluation_framework.records.samples import Entities, Milestones, Relation, Sample
 from rag_evaluation_framework.records.scores import Claim, Label
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.tokens import content_keys
 
 # How much of a claim of the reference an answer must have to make it, where its words are matched: half of a
@@ -30,8 +31,7 @@ from rag_evaluation_framework.text.tokens import content_keys
 _BRIEF, _HALF, _MOST = 6, 0.5, 0.6
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(msgspec.Struct, frozen=True):
     """Something that should be said, whether a text says it or denies it, and the passage that shows it."""
 
     text: str

@@ -14,6 +14,9 @@ from operator import itemgetter
 from statistics import median
 from typing import Any, Generic, TypeVar
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.errors import ModelError, ModelOutageError, UsageError, shown
 from rag_evaluation_framework.models.chat import FAILURES_OF_THE_ANSWER, ChatModel, Message
 from rag_evaluation_framework.models.prompts import FieldValue, Prompt, load_prompt, messages_for
@@ -26,7 +29,6 @@ from rag_evaluation_framework.models.spending import (
 )
 from rag_evaluation_framework.models.structured import ask
 from rag_evaluation_framework.records.samples import Usage
-from rag_evaluation_framework.startup import dataclass, field, replace
 
 # Makes one verdict out of several: the label of more than half of the votes, the median of numbers.
 #
@@ -34,22 +36,20 @@ from rag_evaluation_framework.startup import dataclass, field, replace
 # that. A number needs every vote.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vote:
+class Vote(msgspec.Struct, frozen=True, kw_only=True):
     """What one model replied in one draw, or why it gave nothing."""
 
     model: str
     draw: int
-    values: Mapping[str, Any] | None = field(default=None, hash=False)
+    values: Mapping[str, Any] | None = None
     usage: Usage | None = None
     error: ModelError | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What the votes agreed on, and the share of votes that say just that, for each text that is judged."""
 
-    values: Mapping[str, Any] = field(hash=False)
+    values: Mapping[str, Any]
     shares: tuple[float, ...]
 
     @property
@@ -179,8 +179,7 @@ Check = Callable[[Mapping[str, Any]], str | None]
 """Tells what is wrong with a reply that follows the schema, in words that the model may be shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What a judge decided: the fields of the prompt's schema, agreed on by ``votes`` replies.
 
     ``agreement`` is the share of votes that say the same as the verdict (the mean share where it is one for
@@ -189,14 +188,14 @@ class Verdict:
     nothing.
     """
 
-    values: Mapping[str, Any] = field(hash=False)
+    values: Mapping[str, Any]
     prompt: str
     prompt_version: int
     votes: int = 1
     agreement: float | None = None
     shares: tuple[float, ...] = ()
     usage: Usage | None = None
-    details: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    details: Mapping[str, Any] = {}
 
 
 class Judge:
@@ -295,8 +294,7 @@ class Judge:
             return list(pool.map(lambda call: question.drawn_anew().put(*call), calls))
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
+class _Question(msgspec.Struct, frozen=True):
     """A prompt with its texts, ready to be put to any model."""
 
     prompt: Prompt

@@ -34,7 +34,6 @@ from rag_evaluation_framework.models.chat import ChatModel, Completion, Message,
 from rag_evaluation_framework.models.prompts import load_prompt
 from rag_evaluation_framework.models.spending import Spending
 from rag_evaluation_framework.records.scores import Claim
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 
 FOLDER = Path(".rag-eval") / "judge-cards"
@@ -121,16 +120,14 @@ def _sized(each: CardFigure) -> str:
 # The labelled texts.
 
 
-@dataclass(frozen=True, slots=True)
-class _Passage:
+class _Passage(msgspec.Struct, frozen=True):
     language: str
     evidence: str
     claims: tuple[tuple[str, Label, str], ...]
     """Each with what it is, and how hard it is to tell."""
 
 
-@dataclass(frozen=True, slots=True)
-class _AnswerPair:
+class _AnswerPair(msgspec.Struct, frozen=True):
     language: str
     difficulty: str
     question: str
@@ -142,8 +139,7 @@ class _AnswerPair:
         return len(self.worse) > len(self.better)
 
 
-@dataclass(frozen=True, slots=True)
-class _Texts:
+class _Texts(msgspec.Struct, frozen=True):
     version: int
     passages: tuple[_Passage, ...]
     pairs: tuple[_AnswerPair, ...]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.judging.answer_classes import AnswerClass
 from rag_evaluation_framework.judging.judge import Judge, Verdict, failed_votes
 from rag_evaluation_framework.models.prompts import load_prompt
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, Evidence
-from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.text.search import find_quote
 
 
@@ -112,8 +114,7 @@ SAFETY: Mapping[str, float] = {"clean": 1.0, "mild": 0.5, "severe": 0.0}
 SafetyKind = Literal["toxicity", "bias"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rating:
+class Rating(msgspec.Struct, frozen=True, kw_only=True):
     """A label of a small set, the number it stands for, and why; ``quote`` shows where in the answer."""
 
     value: float
@@ -121,17 +122,16 @@ class Rating:
     reason: str
     quote: Evidence | None = None
     agreement: float | None = None
-    details: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    details: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextRatings:
+class ContextRatings(msgspec.Struct, frozen=True, kw_only=True):
     """For each retrieved text whether it helps. ``details`` has what each model said of each; ``None`` of a
     blank one, about which nobody was asked."""
 
-    useful: list[bool] = field(hash=False)
+    useful: list[bool]
     agreement: float | None = None
-    details: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    details: Mapping[str, Any] = {}
 
 
 def panel_fields(agreement: float | None, details: Mapping[str, Any]) -> dict[str, Any]:
@@ -203,14 +203,13 @@ def judge_context_relevance(
 GRADED_AT_ONCE = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextGrades:
+class ContextGrades(msgspec.Struct, frozen=True, kw_only=True):
     """For each retrieved text how relevant it is, 0 to 3, and why; a blank one has 0 and no reason."""
 
-    grades: list[float] = field(hash=False)
-    reasons: list[str | None] = field(hash=False)
+    grades: list[float]
+    reasons: list[str | None]
     agreement: float | None = None
-    votes: list[Mapping[str, Any]] = field(default_factory=list, hash=False)
+    votes: list[Mapping[str, Any]] = []
 
 
 def judge_relevance_grades(judge: Judge, question: str, contexts: Sequence[str]) -> ContextGrades:

@@ -9,11 +9,12 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from operator import mul
 
+import msgspec
+
 from rag_evaluation_framework.judging.claim_features import ClaimFeatures, EvidenceBody, evidence_text
 from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.records.citations import without_citations
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, Edit
-from rag_evaluation_framework.startup import dataclass
 
 # The small model of lexical support: features to the probability of being supported.
 #
@@ -65,8 +66,7 @@ _LENGTHS = [math.log1p(length) / 3 for length in range(_LONGEST_CLAIM + 1)]
 _ADDITION, _WITHHELD = map(ClaimFeatures._fields.index, ("has_addition", "is_withheld"))
 
 
-@dataclass(frozen=True, slots=True)
-class SupportModel:
+class SupportModel(msgspec.Struct, frozen=True):
     """Log-odds of being unsupported: ``bias + Σ weight · feature``.
 
     However well the rest of a claim is covered, a figure or a name that the evidence does not have leaves it
@@ -257,8 +257,7 @@ def _new_tokens(claim: Claim, features: ClaimFeatures) -> list[Claim]:
 # Screens a whole answer: the probability that some part of it is not supported by its contexts.
 
 
-@dataclass(frozen=True, slots=True)
-class Screening:
+class Screening(msgspec.Struct, frozen=True):
     """What lexical support says of an answer; ``None`` where the answer claims nothing."""
 
     probability_unsupported: float | None

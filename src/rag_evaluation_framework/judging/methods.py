@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from rag_evaluation_framework.components import EMBEDDERS, JUDGES, component_from
 from rag_evaluation_framework.errors import MissingKeyError, UsageError, shown
@@ -29,7 +30,6 @@ from rag_evaluation_framework.metrics.views import LEXICAL_SUPPORT, Method
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.startup import dataclass, field, fields, replace
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.judging.answer_verdicts import Reading
@@ -95,15 +95,14 @@ class LatestOf(Generic[T]):
             return self._kept[key][-1]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeBudget:
+class JudgeBudget(msgspec.Struct, frozen=True, kw_only=True):
     """How much is judged: as many samples as so many ``calls`` buy, or until every interval of a judged
     metric is ± ``precision`` narrow, whatever comes first. ``made`` counts the calls.
     """
 
     calls: int | None = None
     precision: float | None = None
-    made: CallBudget | None = field(default=None, compare=False, repr=False)
+    made: CallBudget | None = None
 
     def __post_init__(self) -> None:
         calls, precision = self.calls, self.precision
@@ -123,8 +122,7 @@ class JudgeBudget:
         return {name: value for name, value in told.items() if value is not None}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Methods:
+class Methods(msgspec.Struct, frozen=True, kw_only=True, dict=True, weakref=True, eq=False):
     """The judge, its rubric, the embedder and the documents to score with; ``None`` for what is not there.
 
     The metrics that are bound to one of these share what it finds out about an answer.
@@ -146,11 +144,14 @@ class Methods:
     """What people say of answers; about those the judge is not asked."""
     threads: int = 16
     """How many samples may wait for a judge or an embedder at once."""
-    _latest: dict[Any, LatestOf[Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _latest: dict[Any, LatestOf[Any]] = {}
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "_latest", {})  # a copy finds out by itself
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What was found out stays here: another process finds out what it needs.
-        given = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
+        given = {name: getattr(self, name) for name in self.__struct_fields__ if name != "_latest"}
         return partial(type(self), **given), ()
 
     @cached_property
@@ -235,8 +236,7 @@ class Methods:
         return support
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeSettings:
+class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The models that judge, where they are, how often each is asked, and the rubric they grade by."""
 
     models: tuple[str, ...] = ()
@@ -442,8 +442,7 @@ def chosen_method(metric: BoundMetric, methods: Methods) -> Method | None:
     return next((method for method in offered if method in ("lexical", "lexicon")), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(msgspec.Struct, frozen=True):
     """How a metric comes by its fields: as it stands beside a figure, its version, what a judge is asked."""
 
     name: str

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.judging.judge import Judge, Verdict
 from rag_evaluation_framework.models.prompts import load_prompt
-from rag_evaluation_framework.startup import dataclass, field
 
 NUGGETS = "nuggets"
 """Where a sample holds its nuggets, among its metadata or its other fields."""
@@ -29,23 +30,21 @@ _PROMPTS = ("nuggets", "nugget_importance", "nugget_assignment")
 _LONGEST = 400
 
 
-@dataclass(frozen=True, slots=True)
-class Nugget:
+class Nugget(msgspec.Struct, frozen=True):
     """A fact, and whether a good answer must hold it; ``None`` where that is not known yet."""
 
     text: str
     vital: bool | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NuggetVerdicts:
+class NuggetVerdicts(msgspec.Struct, frozen=True, kw_only=True):
     """The nuggets of a question, and for each how far an answer holds it."""
 
     nuggets: tuple[Nugget, ...]
     labels: tuple[str, ...]
     agreement: float | None = None
-    votes: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
-    prompts: Mapping[str, int] = field(default_factory=dict, hash=False)
+    votes: tuple[Mapping[str, Any], ...] = ()
+    prompts: Mapping[str, int] = {}
     """The prompts that were asked, with their versions."""
 
     @property

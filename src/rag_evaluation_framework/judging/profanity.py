@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 
+import msgspec
+
 from rag_evaluation_framework.records.scores import Claim
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.normalisation import folded_with_places
 from rag_evaluation_framework.text.sentences import sentence_spans
 
@@ -39,8 +40,7 @@ _IN_THEIR_PLACE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ProfanityScreening:
+class ProfanityScreening(msgspec.Struct, frozen=True):
     """How many sentences a text has, how many of them are flagged, and the words, with their places."""
 
     sentences: int
@@ -48,8 +48,7 @@ class ProfanityScreening:
     words: tuple[Claim, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Lexicon:
+class _Lexicon(msgspec.Struct, frozen=True):
     words: frozenset[str]
     phrases: re.Pattern[str]
 

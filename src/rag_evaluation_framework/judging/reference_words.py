@@ -17,12 +17,14 @@ from itertools import takewhile
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
+import msgspec
+
 from rag_evaluation_framework.judging import mentions
 from rag_evaluation_framework.judging.answer_verdicts import class_by_patterns
 from rag_evaluation_framework.judging.claims import said_in
 from rag_evaluation_framework.judging.expected_points import statements_of
 from rag_evaluation_framework.judging.turn_matching import reply_in
-from rag_evaluation_framework.startup import dataclass, late_pattern
+from rag_evaluation_framework.startup import late_pattern
 from rag_evaluation_framework.text.normalisation import (
     cache_texts,
     comparable,
@@ -41,8 +43,7 @@ _MOST, _HALF, _KEPT = 0.8, 0.5, 512
 _BEST_FIRST = ("matches", "partly_matches", "undecided", "contradicts")
 
 
-@dataclass(frozen=True, slots=True)
-class WordFinding:
+class WordFinding(msgspec.Struct, frozen=True):
     """What the words of an answer tell beside its references, and why; if nothing, what it looks like."""
 
     kind: Literal["matches", "partly_matches", "contradicts", "undecided"]

@@ -22,6 +22,9 @@ from functools import cache, lru_cache
 from itertools import chain, pairwise
 from typing import Any, Literal
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.judging.mentions import (
     data_file,
     is_negated,
@@ -32,7 +35,6 @@ from rag_evaluation_framework.judging.mentions import (
     stance_at,
     written_out,
 )
-from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.text.normalisation import alternatives, comparable, slash_groups
 from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.sentences import SENTENCE_END
@@ -58,8 +60,7 @@ _NOUNS = f"{ROLE}{INVERSE_ROLE}{MUTUAL}{OWN}"
 _WORDS = f"{_NOUNS}{VERB}{INVERSE_VERB}"
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(msgspec.Struct, frozen=True):
     """A word of a relation and of whom it is said: ``first`` is it or does it to ``second``, or both are it.
 
     ``start`` is where the mark of the word stands, ``text`` the words from the one to the other.
@@ -117,8 +118,7 @@ _GAP = "_"
 _WIDEST_GAP = 16
 
 
-@dataclass(frozen=True, slots=True)
-class RelationWords:
+class RelationWords(msgspec.Struct, frozen=True):
     """How one relation is said: its words, each with the mark that says how it is read.
 
     It is ``inverted`` where the triple's name tells it from the object's end.
@@ -224,8 +224,7 @@ _EVENED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
+class Clause(msgspec.Struct, frozen=True):
     """A clause with marks in it, and where in the answer the words of the relation stand."""
 
     text: str
@@ -330,8 +329,7 @@ _FULL_NAME = re.compile(r"\b[A-Z][\w-]*(?: [A-Z][\w-]*){1,3}")
 _MARK = re.compile("[\ue000-\ue0ff]")  # no text has these of its own
 
 
-@dataclass(frozen=True, slots=True)
-class RelationReading:
+class RelationReading(msgspec.Struct, frozen=True):
     """What an answer says of a relation; ``relation`` is ``None`` where its words are not known here."""
 
     subject: bool

@@ -12,13 +12,14 @@ from math import fsum, isclose
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from rag_evaluation_framework.errors import invalid, shown
 from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.files.yaml_documents import YamlReader
 from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.metrics.claims import rubric as rubric_sum
 from rag_evaluation_framework.metrics.claims import rubric_pass
-from rag_evaluation_framework.startup import dataclass, field
 
 PASS_AT = 0.65
 FLOOR = 0.4
@@ -27,8 +28,7 @@ _KEYS = ("name", "version", "criteria", "pass_at", "floor")
 _CRITERION_KEYS = ("name", "weight", "description")
 
 
-@dataclass(frozen=True, slots=True)
-class Criterion:
+class Criterion(msgspec.Struct, frozen=True):
     """One thing an answer is scored on."""
 
     name: str
@@ -36,8 +36,7 @@ class Criterion:
     description: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rubric:
+class Rubric(msgspec.Struct, frozen=True, kw_only=True):
     """Criteria whose weights sum to 1; an answer passes at ``pass_at`` with no score below ``floor``."""
 
     name: str
@@ -76,16 +75,15 @@ class Rubric:
                 raise invalid(f"scores.{name}", "a number from 0 to 1", score)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RubricVerdict:
+class RubricVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The scores of one answer, and what follows from them."""
 
-    scores: Mapping[str, float] = field(hash=False)
+    scores: Mapping[str, float]
     overall: float
     passed: bool
-    reasons: Mapping[str, str] = field(default_factory=dict, hash=False)
+    reasons: Mapping[str, str] = {}
     agreement: float | None = None
-    details: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    details: Mapping[str, Any] = {}
 
 
 @cache

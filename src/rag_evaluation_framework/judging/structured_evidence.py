@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from rag_evaluation_framework.startup import dataclass
+import msgspec
+
 from rag_evaluation_framework.text.spans import Spanned
 
 Meaning = Literal["yes", "no", "nothing", "text"]
@@ -42,8 +43,7 @@ _LINE = re.compile(
 _KEYS_AROUND = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Fact(Spanned):
+class Fact(msgspec.Struct, Spanned, frozen=True):
     """A leaf of a record at ``[start, end)``; its value's own characters begin at ``value_start``."""
 
     key: tuple[str, ...]

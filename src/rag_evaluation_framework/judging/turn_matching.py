@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
+import msgspec
+
 from rag_evaluation_framework.judging import mentions
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.normalisation import comparable, variants
 from rag_evaluation_framework.text.numbers import even_text, quantities
 from rag_evaluation_framework.text.tokens import Token, pieces
@@ -99,8 +100,7 @@ def _own_reply(answer: str, asked: str) -> bool | None:
 # is news too where it is plain, and the wrong one is wrong whatever else is said. Saying more loses nothing.
 
 
-@dataclass(frozen=True, slots=True)
-class TurnMatch:
+class TurnMatch(msgspec.Struct, frozen=True):
     """The share of a reference's news that an answer has, and the news by whether it has them."""
 
     value: float

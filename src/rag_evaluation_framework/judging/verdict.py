@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 import msgspec
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.records.responses import (
@@ -35,7 +36,6 @@ from rag_evaluation_framework.records.samples import (
     question_key,
 )
 from rag_evaluation_framework.records.scores import Blame, Score
-from rag_evaluation_framework.startup import dataclass, field, replace
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.judging.answer_evidence import AnswerEvidence
@@ -97,8 +97,7 @@ CAUSES = ("retrieval_missed", "cut_passage", "not_used", "contradicted", "wrong_
 """The kinds of blame that say where an answer that is not correct went wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerVerdict:
+class AnswerVerdict(msgspec.Struct, frozen=True):
     """The state of one answer, who decided it, and why in one clause.
 
     ``leaning`` is what an answer that was not judged looks like. A flag never changes the grade. ``cause``
@@ -556,17 +555,16 @@ def _of_conversation(turns: Sequence[AnswerVerdict]) -> AnswerVerdict:
     return replace(worst, flags=flags, turns=tuple(turns))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerCounts:
+class AnswerCounts(msgspec.Struct, frozen=True, kw_only=True):
     """The one count of answers, by grade: every report shows these numbers.
 
     ``questions`` is how many were asked, ``conversations`` how many of them had several turns, ``unstable``
     how many have answers of different grades.
     """
 
-    states: Mapping[State, int] = field(default_factory=dict, hash=False)
-    by: Mapping[str, int] = field(default_factory=dict, hash=False)
-    kinds: Mapping[str, int] = field(default_factory=dict, hash=False)
+    states: Mapping[State, int] = {}
+    by: Mapping[str, int] = {}
+    kinds: Mapping[str, int] = {}
     """How the wrong answers fail: by cause, or by state where no cause is known."""
     looks_wrong: int = 0
     """How many answers that were not judged look wrong."""
@@ -578,7 +576,7 @@ class AnswerCounts:
     left_out: int = 0
     """How many answers the judge budget left out."""
     flagged: int = 0
-    flags: Mapping[Flag, int] = field(default_factory=dict, hash=False)
+    flags: Mapping[Flag, int] = {}
     """How many answers that are not known to be wrong have which flag."""
     listed: int = 0
     """How many answers are wrong, partly correct, look wrong or are flagged."""

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.metrics.claims import share
@@ -20,7 +24,6 @@ from rag_evaluation_framework.records.citations import (
     span_citations,
 )
 from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
-from rag_evaluation_framework.startup import dataclass, field, replace
 
 # Pairing one to one so that the total weight is as large as it can be.
 
@@ -92,8 +95,7 @@ class _Pairing:
 _JACCARD_STEPS = 2**30
 
 
-@dataclass(frozen=True, slots=True)
-class CitationPair:
+class CitationPair(msgspec.Struct, frozen=True):
     """A true and a predicted citation that share characters."""
 
     true: SpanCitation

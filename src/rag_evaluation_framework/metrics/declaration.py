@@ -14,16 +14,18 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from math import inf
 from pkgutil import get_data, iter_modules
 from typing import Any, TypeAlias, TypeVar
 
+import msgspec
+
 from rag_evaluation_framework.errors import Problems, UnknownNameError, UsageError, shown
 from rag_evaluation_framework.extensions import Registry, Specification, parse_specification
 from rag_evaluation_framework.metrics.views import FAMILIES, NEEDS, VIEWS, Field, Method, View
-from rag_evaluation_framework.startup import dataclass, field
 
 AUTO = "auto"
 """The method that is used unless one is asked for: the judge's where there is a judge, else the first."""
@@ -44,8 +46,7 @@ _LARGEST_CUT_OFF = 10**9
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True, slots=True)
-class Within:
+class Within(msgspec.Struct, frozen=True):
     """The numbers that a parameter may be: from ``low`` to ``high``, without the ends if ``is_open``."""
 
     low: float
@@ -505,8 +506,7 @@ PASS_RATE = "pass_rate"  # noqa: S105  # no password
 """The share of samples that pass; a threshold may be set for it, but it is not asked for as a metric."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownMetric:
+class KnownMetric(msgspec.Struct, frozen=True):
     """What a threshold is read by, before anything is computed."""
 
     higher_is_better: bool = True

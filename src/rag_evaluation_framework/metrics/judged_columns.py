@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain
 from typing import Any, Protocol, runtime_checkable
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -33,7 +34,6 @@ from rag_evaluation_framework.metrics.judged_rankings import (
     rank_of_first,
     rows_that_rise,
 )
-from rag_evaluation_framework.startup import dataclass
 
 Words = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int64]
@@ -65,8 +65,7 @@ def words_at(data: npt.NDArray[np.uint8], starts: Places) -> Words:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Ids:
+class Ids(msgspec.Struct, frozen=True):
     """Ids in a stretch of bytes that ends in :data:`PADDING`: where each begins and how long it is.
 
     None is empty and none holds a zero byte.
@@ -232,8 +231,7 @@ class QrelColumns:
         return grade_table(self.grades[self.rows_of(queries)], self.counts[queries])
 
 
-@dataclass(frozen=True, slots=True)
-class RunBlock:
+class RunBlock(msgspec.Struct, frozen=True):
     """What some queries retrieved: a row a document, each query's rows together and all of them.
 
     Scores need not be exact, but order as exact ones do, as 64 bits and as 32.
@@ -257,8 +255,7 @@ class RunColumns(Protocol):
         """The queries that were met when the run was read."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
+class _Judged(msgspec.Struct, frozen=True):
     """The judged documents of a block: row by row their query's place in the block, rank and grade."""
 
     query: Places

@@ -12,11 +12,11 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal, TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, invalid, shown
-from rag_evaluation_framework.startup import dataclass
 
 Integers = npt.NDArray[np.signedinteger[Any]]
 Floats = npt.NDArray[np.float64]
@@ -38,8 +38,7 @@ _SHOWN_ISSUES = 20
 _MANY_RANKS = 2**15 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True):
     """How far down the lists the requested metrics look.
 
     ``depth`` is the largest cut-off, or ``None`` for whole lists. With ``first_hit`` the first relevant
@@ -50,8 +49,7 @@ class Reading:
     first_hit: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class JudgedRankings:
+class JudgedRankings(msgspec.Struct, frozen=True, eq=False, dict=True, weakref=True):
     """The rankings of a block of queries, each document replaced by its grade.
 
     ``grades[rank, query]`` reaches as deep as the metrics look; ``retrieved`` counts each whole list.
@@ -188,8 +186,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RankingRules:
+class RankingRules(msgspec.Struct, frozen=True):
     """How rankings are read where tools differ. The defaults are ours; :meth:`trec_eval` is the other set.
 
     ``ties``

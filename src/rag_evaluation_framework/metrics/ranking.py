@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from itertools import compress
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -38,7 +39,6 @@ from rag_evaluation_framework.metrics.judged_rankings import (
 )
 from rag_evaluation_framework.metrics.qrels import Qrels, Run, judge_mappings
 from rag_evaluation_framework.metrics.views import RANKING
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.resampling import exact_sum
 from rag_evaluation_framework.text.display import short_repr
 
@@ -308,8 +308,7 @@ def _discounted_exponentially(grades: Integers) -> Floats:
 # The front door of the ranking metrics: qrels and a run in, every figure with its counts out.
 
 
-@dataclass(frozen=True, slots=True)
-class RankingReport:
+class RankingReport(msgspec.Struct, frozen=True):
     """Every metric for every scored query, and their means.
 
     ``per_query`` has one array per metric, aligned with ``query_ids``. ``mean`` has the same bits whatever

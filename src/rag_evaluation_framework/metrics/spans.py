@@ -13,14 +13,15 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any, Protocol, TypeAlias
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import InputError, Issue, invalid
 from rag_evaluation_framework.metrics.declaration import metric
 from rag_evaluation_framework.metrics.views import HITS, NOTHING_RETRIEVED
 from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
-from rag_evaluation_framework.startup import dataclass, replace
 
 # Spans as columns of integers, the form in which many queries are compared at once.
 
@@ -41,8 +42,7 @@ class Span(Protocol):
     def end(self) -> int: ...
 
 
-@dataclass(frozen=True, slots=True)
-class SpanColumns:
+class SpanColumns(msgspec.Struct, frozen=True):
     """A row is a span: the number of its query, the number of its document, start and end."""
 
     query: IntArray
@@ -103,8 +103,7 @@ def positions(side: str, spans: Sequence[Span]) -> IntArray:
 _LONGEST_LINE = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class SpanCounts:
+class SpanCounts(msgspec.Struct, frozen=True):
     """Characters of each query: retrieved and relevant (each once), shared by both, and retrieved as given.
 
     ``unmerged`` adds up the lengths of the retrieved spans, so a character in two spans counts twice.
@@ -206,8 +205,7 @@ def _sums(query: IntArray, amounts: IntArray, *, queries: int) -> IntArray:
     return sums
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(msgspec.Struct, frozen=True):
     """The line on which every query has all the documents, one after the other."""
 
     offsets: IntArray
@@ -420,8 +418,7 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class SpanReport:
+class SpanReport(msgspec.Struct, frozen=True):
     """The span metrics of every query, and their means.
 
     The arrays stand in the order of ``query_ids``. Where a metric has nothing to measure (no relevant

@@ -8,11 +8,13 @@ how its fields are found is its reader's business, which stands in ``evaluation`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
+import msgspec
+
 from rag_evaluation_framework.records.scores import TIMING_METHOD
-from rag_evaluation_framework.startup import dataclass, field
 
 FAMILIES = (
     *("ranking", "chunks", "spans", "citations", "consistency", "texts", "answers", "refusals", "safety"),
@@ -71,8 +73,7 @@ class NoValueError(Exception):
         self.reason, self.failed, self.details = reason, failed, details or {}
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """Something that a view gives under a name."""
 
     name: str

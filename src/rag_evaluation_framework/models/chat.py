@@ -10,9 +10,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.errors import ModelError, ModelOutageError
 from rag_evaluation_framework.records.samples import Usage
-from rag_evaluation_framework.startup import dataclass, replace
 
 # What a language model is to this package: messages in, a completion out.
 #
@@ -26,8 +28,7 @@ Reply with one JSON value and nothing else. It follows this JSON Schema:
 {schema}"""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(msgspec.Struct, frozen=True):
     """One message of a conversation with a model.
 
     ``remembered_as`` takes the place of the content where replies are remembered: the same text without what
@@ -44,8 +45,7 @@ class Message:
         return replace(self, content=f"{self.content}\n\n{text}", remembered_as=remembered)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Completion:
+class Completion(msgspec.Struct, frozen=True, kw_only=True):
     """What a model wrote, what it cost as far as that is known, and whether it was remembered."""
 
     text: str

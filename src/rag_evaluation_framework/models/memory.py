@@ -14,15 +14,17 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import StorageError, UsageError
 from rag_evaluation_framework.files.sqlite import opened, transaction
 from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, Schema, endpoint_of
 from rag_evaluation_framework.models.spending import Spending, counted_in
 from rag_evaluation_framework.records.samples import Usage
+from rag_evaluation_framework.structs import asdict
 
 FILE_NAME = "completions.sqlite3"
 

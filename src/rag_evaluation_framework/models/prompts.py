@@ -11,11 +11,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import msgspec
+
 from rag_evaluation_framework.errors import InputError, Issue, UnknownNameError, UsageError, shown
 from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.files.yaml_documents import YamlReader
 from rag_evaluation_framework.models.chat import Message
-from rag_evaluation_framework.startup import dataclass, field
 
 # Prompts are files of text with a head that says what they take and, of a judge, how the verdict must look.
 #
@@ -50,8 +51,7 @@ _KINDS: tuple[str, ...] = get_args(FieldKind)
 _LISTS = ("texts", "optional texts", "instructions")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prompt:
+class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     """A prompt as it was read: ``body`` has a place ``{name}`` for each field.
 
     The verdict is the value ``decides``; where it is one for each text of a field, ``listed`` names both the
@@ -61,10 +61,10 @@ class Prompt:
     name: str
     version: int
     description: str
-    fields: Mapping[str, FieldKind] = field(hash=False)
+    fields: Mapping[str, FieldKind]
     listed: str | None
     decides: str
-    schema: Mapping[str, Any] = field(hash=False)
+    schema: Mapping[str, Any]
     body: str
 
 

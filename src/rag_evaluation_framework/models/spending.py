@@ -10,18 +10,18 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import Any
 
+import msgspec
+
 from rag_evaluation_framework.errors import JUDGE_BUDGET, MAX_COST, ModelOutageError, UsageError, shown
 from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, Schema, endpoint_of
 from rag_evaluation_framework.records.samples import Usage
-from rag_evaluation_framework.startup import dataclass
 
 _TOKENS_PER_PRICE = 1_000_000
 # Sums of prices miss what they are by a last digit.
 _ROUNDING = 1e-12
 
 
-@dataclass(frozen=True, slots=True)
-class Prices:
+class Prices(msgspec.Struct, frozen=True):
     """What a million tokens cost, in dollars.
 
     >>> Prices(0.15, 0.60).cost(Usage(input_tokens=2000, output_tokens=500))

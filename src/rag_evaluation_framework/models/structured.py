@@ -11,11 +11,12 @@ from functools import lru_cache
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
+import msgspec
+
 from rag_evaluation_framework.errors import InputError, ModelError, UsageError, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.json_scanner import written_path
 from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, Schema, with_paragraph
-from rag_evaluation_framework.startup import dataclass, field
 from rag_evaluation_framework.text.spans import Spanned
 
 if TYPE_CHECKING:
@@ -104,18 +105,17 @@ def _without_thoughts(text: str) -> str:
     return text[end.end() :]
 
 
-@dataclass(slots=True)
-class _Part(Spanned):
+class _Part(msgspec.Struct, Spanned):
     """What was read from one opening bracket on: as far as the one that closes it, or as JSON may go."""
 
     start: int
     end: int
     is_cut_off: bool = False
-    opened: list[int] = field(default_factory=list)
+    opened: list[int] = []
     """Every bracket that was opened, outside of strings."""
-    finished: list[tuple[int, int]] = field(default_factory=list)
+    finished: list[tuple[int, int]] = []
     """The outermost values that were read to their end: the part itself, or what a broken one begins with."""
-    edits: list[tuple[int, int, str]] = field(default_factory=list)
+    edits: list[tuple[int, int, str]] = []
     """What stands in for the harmless mistakes, by place, in order."""
 
     @property
@@ -298,11 +298,10 @@ _WITHOUT_A_REPLY: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StructuredReply:
+class StructuredReply(msgspec.Struct, frozen=True, kw_only=True):
     """The value that a model gave, with every completion that it took, in order."""
 
-    value: Any = field(hash=False)
+    value: Any
     completions: tuple[Completion, ...]
     repaired: bool = False
 

@@ -12,9 +12,10 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import msgspec
+
 from rag_evaluation_framework.errors import InputError, Issue, shown
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.display import short_text
 from rag_evaluation_framework.text.patterns import find_pattern_fault, search_pattern
 from rag_evaluation_framework.text.scripts import count_words
@@ -55,8 +56,7 @@ _EXPECTED = {
 _ONE, _SHOWN = '{"contains": "27 days"}', 60
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(msgspec.Struct, frozen=True):
     """One check; ``path`` is where in a JSON answer the value stands that it looks at."""
 
     kind: str

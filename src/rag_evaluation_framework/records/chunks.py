@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from rag_evaluation_framework.records.documents import (
@@ -18,7 +19,6 @@ from rag_evaluation_framework.records.documents import (
     PositionAwareChunkId,
     check_range,
 )
-from rag_evaluation_framework.startup import dataclass, field
 from rag_evaluation_framework.text.display import short_repr
 from rag_evaluation_framework.text.spans import Spanned
 

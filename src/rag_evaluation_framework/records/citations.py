@@ -6,16 +6,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
+import msgspec
+
 from rag_evaluation_framework.errors import InputError, Issue, invalid, shown
 from rag_evaluation_framework.records.documents import CharacterSpan, Document, check_range
-from rag_evaluation_framework.startup import dataclass, field, late_pattern, replace
+from rag_evaluation_framework.startup import late_pattern
+from rag_evaluation_framework.structs import replace
 from rag_evaluation_framework.text.display import short_repr
 from rag_evaluation_framework.text.scripts import ONE_TO_TEN
 from rag_evaluation_framework.text.spans import Spanned
 
 
-@dataclass(frozen=True, slots=True)
-class SpanCitation(Spanned):
+class SpanCitation(msgspec.Struct, Spanned, frozen=True):
     """The characters ``[start, end)`` of a file, or of one page of it.
 
     ``extra`` keeps what else a file said of it, so that writing it back loses nothing.
@@ -27,7 +29,10 @@ class SpanCitation(Spanned):
     page: int | None = None
     text: str | None = None
     confidence: float | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    extra: Mapping[str, Any] = {}
+
+    def __hash__(self) -> int:
+        return hash((self.file, self.start, self.end, self.page))
 
     __repr__ = short_repr
 
@@ -41,8 +46,7 @@ class SpanCitation(Spanned):
             raise invalid("confidence", "a number from 0 to 1", confidence)
 
 
-@dataclass(frozen=True, slots=True)
-class TokenSpanCitation(Spanned):
+class TokenSpanCitation(msgspec.Struct, Spanned, frozen=True):
     """The tokens ``[start, end)`` of a file, counted by the named tokenizer."""
 
     file: str
@@ -55,8 +59,7 @@ class TokenSpanCitation(Spanned):
         check_range(self.start, self.end)
 
 
-@dataclass(frozen=True, slots=True)
-class ContextCitation:
+class ContextCitation(msgspec.Struct, frozen=True):
     """A numbered context shown to the model: ``[2]`` is the second one."""
 
     number: int
@@ -240,8 +243,7 @@ _SPAN_FORM = "file:page:start-end"
 _NUMBER_FORM = "a context's number from 1"
 
 
-@dataclass(frozen=True, slots=True)
-class InlineCitation(Spanned):
+class InlineCitation(msgspec.Struct, Spanned, frozen=True):
     """One citation and the bracket ``answer[start:end]`` that holds it; a bracket may hold several.
 
     ``excerpt`` is what the bracket quotes. It is also the ``text`` of the citation where the bracket has
@@ -254,8 +256,7 @@ class InlineCitation(Spanned):
     excerpt: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MalformedCitation(Spanned):
+class MalformedCitation(msgspec.Struct, Spanned, frozen=True):
     """A bracket ``answer[start:end]`` that is meant as a citation and cannot be read."""
 
     text: str
@@ -264,8 +265,7 @@ class MalformedCitation(Spanned):
     expected: str
 
 
-@dataclass(frozen=True, slots=True)
-class InlineCitations:
+class InlineCitations(msgspec.Struct, frozen=True):
     """The citations of an answer in reading order, and the brackets that could not be read."""
 
     citations: tuple[InlineCitation, ...]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
@@ -11,7 +12,6 @@ from typing import Any, Literal, NewType
 
 from rag_evaluation_framework.errors import InputError, Issue, MissingExtraError, counted, invalid
 from rag_evaluation_framework.files.access import plain_name
-from rag_evaluation_framework.startup import dataclass, field
 from rag_evaluation_framework.text.display import display, element, short_repr, short_text
 from rag_evaluation_framework.text.spans import Spanned
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.records.citations import Citation
 from rag_evaluation_framework.records.documents import CharacterSpan
 from rag_evaluation_framework.records.samples import Sample, Turn, Usage
-from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.text.display import short_repr
-
-if TYPE_CHECKING:
-    from rag_evaluation_framework.records.citations import Citation
 
 History: TypeAlias = Literal["own", "reference"]
 """What the next turn of a conversation follows: the system's own answers, or those it should have given."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One sample put to the system under test.
 
     ``key`` is the same for every attempt at the same sample of the same run, so that a system can tell a
@@ -37,8 +36,7 @@ class Request:
     __repr__ = short_repr
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class Hit(msgspec.Struct, frozen=True, kw_only=True):
     """One thing a retriever found: a document, or a chunk with its characters."""
 
     id: str
@@ -53,16 +51,14 @@ class Hit:
             raise invalid("score", "a finite number", self.score)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no answer: a stable kind for machines and a message for people."""
 
     kind: str
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
+class Response(msgspec.Struct, frozen=True, kw_only=True):
     """An answer with everything that came with it, or the failure that stands in its place.
 
     ``hits`` are in rank order, best first. ``context_origin`` says whether the contexts are the system's
@@ -79,7 +75,7 @@ class Response:
     usage: Usage | None = None
     latency_ms: float | None = None
     failure: Failure | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    metadata: Mapping[str, Any] = {}
 
     __repr__ = short_repr
 
@@ -117,8 +113,7 @@ class ToldAnswer(NamedTuple):
     retrieved_nothing: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AnsweredTurn:
+class AnsweredTurn(msgspec.Struct, frozen=True):
     """One of the assistant's turns: what was asked before it, what it should say, what the system said.
 
     ``number`` counts the user's turns from 1; ``before`` are the questions and the expected answers of the
@@ -245,8 +240,7 @@ EXPECTED: Mapping[UnreadPart, str] = {
 """The shapes that are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(msgspec.Struct, frozen=True):
     """How many contexts or citations of how many samples could not be read."""
 
     part: UnreadPart

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import msgspec
+
 from rag_evaluation_framework.errors import (
     InputError,
     StorageError,
@@ -21,7 +23,6 @@ from rag_evaluation_framework.records.documents import CharacterSpan, require_un
 from rag_evaluation_framework.records.responses import Failure, History, Hit, Response
 from rag_evaluation_framework.records.samples import Usage
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
-from rag_evaluation_framework.startup import asdict, dataclass, field, fields
 from rag_evaluation_framework.text.display import short_repr
 from rag_evaluation_framework.version import __version__
 
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.workers import Crew
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunHead:
+class RunHead(msgspec.Struct, frozen=True, kw_only=True):
     """What was run: data, system, parameters and versions. Equal heads promise equal results."""
 
     run_id: str
@@ -45,14 +45,14 @@ class RunHead:
     dataset_version: str | None = None
     dataset_hash: str | None = None
     target: str | None = None
-    configuration: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    metric_versions: Mapping[str, int] = field(default_factory=dict, hash=False)
+    configuration: Mapping[str, Any] = {}
+    metric_versions: Mapping[str, int] = {}
     seed: int = 0
-    packages: Mapping[str, str] = field(default_factory=dict, hash=False)
+    packages: Mapping[str, str] = {}
     started_at: str | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
+    parameters: Mapping[str, Any] = {}
     """How it was asked: time-outs, retries, prices. Heads are equal without them: they decide no result."""
-    environment: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
+    environment: Mapping[str, Any] = {}
     """The machine it ran on."""
 
     __repr__ = short_repr
@@ -129,8 +129,7 @@ def _memory() -> str:
     return f"{size / 2**30:.0f} GB RAM"
 
 
-@dataclass(frozen=True, slots=True)
-class SampleResult:
+class SampleResult(msgspec.Struct, frozen=True):
     """One sample's response and its scores, each metric once."""
 
     sample_id: str
@@ -145,8 +144,7 @@ class SampleResult:
             raise invalid("scores", "each metric once", metrics)
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(msgspec.Struct, frozen=True):
     """A head and the results by sample. Results pair with others by ``sample_id``, never by position."""
 
     head: RunHead
@@ -173,8 +171,7 @@ _CONFIDENCE = 0.95
 # How a run goes about it, its counts, its progress, and how it ended.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(msgspec.Struct, frozen=True, kw_only=True):
     """How an evaluation is run; times are in seconds, ``None`` means no limit.
 
     ``concurrency`` bounds the samples that are open at once; how many of them the target is given at a time
@@ -263,8 +260,7 @@ class Options:
         return max(_SHORTEST_SAMPLE_LIMIT, self.attempt_timeout * self.max_attempts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """How far a run is. Only samples that are safely on the disk count as ``done``, failed ones included.
 
     After a resume, ``done``, ``failed`` and the costs include what earlier parts of the run had finished.
@@ -288,8 +284,7 @@ OnProgress: TypeAlias = Callable[[str, Progress], None]
 """Called with a dataset's name and how far its run is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunCounts:
+class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
     """How many samples a run has, how many are finished, and how many of those failed.
 
     ``rescorable`` samples are finished too, but lack scores that a resume may add. ``reaskable`` ones failed
@@ -333,8 +328,7 @@ class RunCounts:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOutcome:
+class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """How a run ended. ``done`` counts every sample in the journal, the failed included.
 
     A run that is not ``completed`` says why in ``reason`` and can be resumed; ``interrupted`` means that the
@@ -362,8 +356,7 @@ class RunOutcome:
 _KIND_OF = {"SpanCitation": "characters", "TokenSpanCitation": "tokens", "ContextCitation": "context"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
+class Timing(msgspec.Struct, frozen=True, kw_only=True):
     """When a sample was first asked (UTC), how many attempts it took, and how long it and its answer took.
 
     ``requests`` are those that reached the target: one for each turn of each attempt; none for recorded
@@ -378,7 +371,7 @@ class Timing:
     requests: int | None = None
     latency_ms: float | None = None
     run_seconds: float = 0.0
-    failures: Mapping[str, int] = field(default_factory=dict, hash=False)
+    failures: Mapping[str, int] = {}
 
 
 def result_fields(result: SampleResult) -> dict[str, Any]:
@@ -484,7 +477,7 @@ def _citation_records() -> dict[str, type[ContextCitation] | type[SpanCitation] 
 def _present(record: Any) -> dict[str, Any]:
     """Return the fields of a flat record that are not empty."""
     written: dict[str, Any] = {}
-    for name in _names(record.__class__):
+    for name in record.__struct_fields__:
         value = getattr(record, name)
         if value is None or value == {}:
             continue
@@ -493,14 +486,7 @@ def _present(record: Any) -> dict[str, Any]:
     return written
 
 
-@cache
-def _names(kind: type[Any]) -> tuple[str, ...]:
-    # Looking up the fields of a record takes longer than writing it.
-    return tuple(field.name for field in fields(kind))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SampleChoice:
+class SampleChoice(msgspec.Struct, frozen=True, kw_only=True):
     """Which samples of each dataset are asked, how often, and whether those that lack a field may be."""
 
     tags: tuple[str, ...] = ()
@@ -510,8 +496,7 @@ class SampleChoice:
     repeats: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeUsage:
+class JudgeUsage(msgspec.Struct, frozen=True, kw_only=True):
     """What a judge cost: calls, and tokens and dollars as far as its endpoints report them.
 
     ``failed_votes`` counts the votes that each model failed to give, ``decided`` the claims that each stage
@@ -524,8 +509,8 @@ class JudgeUsage:
     input_tokens: int | None = None
     output_tokens: int | None = None
     cost_usd: float | None = None
-    failed_votes: Mapping[str, int] = field(default_factory=dict, hash=False)
-    decided: Mapping[str, int] = field(default_factory=dict, hash=False)
+    failed_votes: Mapping[str, int] = {}
+    decided: Mapping[str, int] = {}
     at_least: bool = False
 
     def __add__(self, other: JudgeUsage) -> JudgeUsage:
@@ -536,7 +521,7 @@ class JudgeUsage:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as results files store it, without what is unknown."""
-        told = {name: value for name, value in asdict(self).items() if value not in (None, {})}
+        told = {name: value for name, value in msgspec.to_builtins(self).items() if value not in (None, {})}
         return told if self.at_least else {name: told[name] for name in told if name != "at_least"}
 
     def _combined(self, other: JudgeUsage, sign: int) -> JudgeUsage:
@@ -562,8 +547,7 @@ def _sum(first: Any, second: Any, sign: int) -> Any:
     return first if second is None else (first or 0) + sign * second
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(msgspec.Struct, frozen=True):
     """The mean, peak and standard deviation of what was measured again and again."""
 
     mean: float
@@ -571,8 +555,7 @@ class Spread:
     std: float
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceUsage:
+class ResourceUsage(msgspec.Struct, frozen=True):
     """What the evaluation took; memory is ``None`` if the system does not report it."""
 
     memory_mb: Spread | None
@@ -580,4 +563,4 @@ class ResourceUsage:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the shape in which results files store it."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        return {name: value for name, value in msgspec.to_builtins(self).items() if value is not None}

@@ -6,11 +6,16 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import fsum, inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
+from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
+
+import msgspec
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import InputError, Location, counted, invalid
+from rag_evaluation_framework.records.citations import Citation, SpanCitation
 from rag_evaluation_framework.records.documents import (
     ChunkId,
     Document,
@@ -19,7 +24,7 @@ from rag_evaluation_framework.records.documents import (
     QueryText,
     require_unique,
 )
-from rag_evaluation_framework.startup import dataclass, field, replace
+from rag_evaluation_framework.records.steps import Trace
 from rag_evaluation_framework.text.display import (
     display,
     element,
@@ -29,10 +34,6 @@ from rag_evaluation_framework.text.display import (
     short_text,
 )
 from rag_evaluation_framework.text.normalisation import fold_text, folded
-
-if TYPE_CHECKING:
-    from rag_evaluation_framework.records.citations import Citation, SpanCitation
-    from rag_evaluation_framework.records.steps import Trace
 
 Role = Literal["user", "assistant", "system"]
 Checks: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Any]
@@ -57,8 +58,7 @@ def is_made_id(sample_id: str) -> bool:
     return _MADE.match(sample_id) is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """One turn of what is asked. An assistant's turn holds what it should have said as ``reference``."""
 
     role: Role
@@ -68,7 +68,7 @@ class Turn:
     """What is needed from earlier turns to answer this one, such as ``previous_turn_resolution``."""
     expectation: Refusal | None = None
     """Set where the assistant should decline instead of saying something."""
-    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    extra: Mapping[str, Any] = {}
     """What has no field here, and the ``checks`` of an assistant's turn."""
 
     __repr__ = short_repr
@@ -87,16 +87,14 @@ class Turn:
             raise invalid("content", "the words of the user", self.content)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     """The system should decline to answer."""
 
     reason: str | None = None
     pattern: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entities:
+class Entities(msgspec.Struct, frozen=True, kw_only=True):
     """The answer should name these."""
 
     names: tuple[str, ...]
@@ -104,8 +102,7 @@ class Entities:
     __repr__ = short_repr
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Relation:
+class Relation(msgspec.Struct, frozen=True, kw_only=True):
     """The answer should say that the subject stands in this relation to the object."""
 
     subject: str
@@ -113,8 +110,7 @@ class Relation:
     object: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Milestones:
+class Milestones(msgspec.Struct, frozen=True, kw_only=True):
     """The answer should tell these steps, in this order, drawn from so many places."""
 
     steps: tuple[str, ...]
@@ -126,8 +122,7 @@ class Milestones:
 Expectation: TypeAlias = Refusal | Entities | Relation | Milestones
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """What an answer cost, as far as the system reports it."""
 
     input_tokens: int | None = None
@@ -149,8 +144,7 @@ def _known_sum(one: Any, other: Any) -> Any:
     return one if other is None else (one or 0) + other
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
+class Recorded(msgspec.Struct, frozen=True, kw_only=True):
     """What a system did when the dataset was made: the contexts it used, and what it said of them.
 
     ``answer`` is what it answered, if the file says so; ``usage`` and ``latency_ms`` what that took.
@@ -160,7 +154,7 @@ class Recorded:
 
     contexts: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
-    retrieved: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
+    retrieved: tuple[Mapping[str, Any], ...] = ()
     citations: tuple[Citation, ...] = ()
     prompt: str | None = None
     answer: str | None = None
@@ -181,8 +175,7 @@ class Recorded:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(msgspec.Struct, frozen=True):
     """Where a sample was read: its dialect, file and line, so that it can be written back and named.
 
     ``number`` counts the samples of the file from 1, where several stand on one line.
@@ -207,8 +200,7 @@ def _check_checks(checks: Checks) -> None:
             raise error.located(within="checks") from None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Sample:
+class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to evaluate: what is asked, what is expected, and what is known about it.
 
     A field that a dialect does not have is empty here, never made up. ``relevant_documents`` maps a
@@ -223,7 +215,7 @@ class Sample:
     """Other answers that are as right as ``reference``; metrics that compare take the best."""
     recorded: Recorded | None = None
     reference_contexts: tuple[str, ...] = ()
-    relevant_documents: Mapping[str, int] = field(default_factory=dict, hash=False)
+    relevant_documents: Mapping[str, int] = {}
     relevant_spans: tuple[SpanCitation, ...] = ()
     relevant_chunk_ids: tuple[str, ...] = ()
     expectation: Expectation | None = None
@@ -231,12 +223,12 @@ class Sample:
     difficulty: str | None = None
     query_type: str | None = None
     tags: tuple[str, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    metadata: Mapping[str, Any] = {}
+    extra: Mapping[str, Any] = {}
     origin: Origin | None = None
     trace: Trace | None = None
     """How a system came to its answer, where that was recorded."""
-    checks: Checks = field(default=(), hash=False)
+    checks: Checks = ()
     """What an answer must hold, as files have it and :mod:`.checks` reads it; the last of a conversation."""
 
     def __post_init__(self) -> None:
@@ -366,8 +358,7 @@ def hash_of_references(texts: Iterable[str | None]) -> str:
 # Samples that belong together, with what is known about them as a whole.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Dataset:
+class Dataset(msgspec.Struct, frozen=True, kw_only=True):
     """A dataset as read from one file or folder. Sample ids are unique; order is kept.
 
     What a dialect does not say is ``None`` or empty. ``extra`` keeps the fields that have no place here, so
@@ -382,8 +373,8 @@ class Dataset:
     description: str | None = None
     created_at: str | None = None
     documents: tuple[Document, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    metadata: Mapping[str, Any] = {}
+    extra: Mapping[str, Any] = {}
 
     def __post_init__(self) -> None:
         require_unique((sample.id for sample in self.samples), what="sample id", path="samples")
@@ -403,8 +394,7 @@ Layout = Literal["object", "array", "lines", "table", "folder"]
 """How a file lays out its records: one object, an array, a record a line, rows and columns, several files."""
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(msgspec.Struct, frozen=True):
     """The beginning of a file, as far as needed to tell its dialect.
 
     ``record`` is the object itself, the first record of an array or of lines, a table's columns (with
@@ -413,7 +403,7 @@ class Preview:
 
     path: Path
     layout: Layout
-    record: Mapping[str, Any] = field(hash=False)
+    record: Mapping[str, Any]
 
 
 # Queries with what a retriever should find for them, and the shapes these take in LangSmith.
@@ -436,22 +426,20 @@ class Query:
             raise invalid("text", "text", self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkLevelGroundTruth:
+class ChunkLevelGroundTruth(msgspec.Struct, frozen=True):
     """The chunks that are relevant to a query."""
 
     query: Query
-    relevant_chunk_ids: Sequence[ChunkId] = field(hash=False)
+    relevant_chunk_ids: Sequence[ChunkId]
 
     __repr__ = short_repr
 
 
-@dataclass(frozen=True, slots=True)
-class TokenLevelGroundTruth:
+class TokenLevelGroundTruth(msgspec.Struct, frozen=True):
     """The position-aware chunks whose characters are relevant to a query."""
 
     query: Query
-    relevant_chunk_ids: Sequence[PositionAwareChunkId] = field(hash=False)
+    relevant_chunk_ids: Sequence[PositionAwareChunkId]
 
     __repr__ = short_repr
 
@@ -544,13 +532,12 @@ class AnswerQualityAnnotation:
 Annotation: TypeAlias = CitationAnnotation | AnswerQualityAnnotation
 
 
-@dataclass(frozen=True, slots=True)
-class AnnotationSet:
+class AnnotationSet(msgspec.Struct, frozen=True):
     """The annotations of one dataset, in the order of the file; annotation ids are unique."""
 
     annotations: tuple[Annotation, ...]
     dataset_id: str | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    extra: Mapping[str, Any] = {}
 
     __repr__ = short_repr
 
@@ -558,14 +545,13 @@ class AnnotationSet:
         return len(self.annotations)
 
 
-@dataclass(frozen=True, slots=True)
-class AnnotatedTruth:
+class AnnotatedTruth(msgspec.Struct, frozen=True):
     """The spans that people say answer each query; none of a query of which they say that nothing does.
 
     ``files`` are those in which they say it.
     """
 
-    spans: Mapping[str, tuple[SpanCitation, ...]] = field(default_factory=dict, hash=False)
+    spans: Mapping[str, tuple[SpanCitation, ...]] = {}
     files: tuple[Path, ...] = ()
 
     __repr__ = short_repr

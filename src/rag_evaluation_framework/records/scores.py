@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.errors import invalid
-from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.text.display import short_repr
 from rag_evaluation_framework.text.spans import Spanned
 
@@ -57,8 +59,7 @@ PROBABILITY_UNSUPPORTED = "probability_unsupported"
 """The key under which a score has the probability that the answer contains unsupported text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
+class Score(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one metric on one sample.
 
     *scored* has a finite value; *skipped* (the metric does not apply) and *failed* (it broke) have a
@@ -71,7 +72,7 @@ class Score:
     status: Status
     value: float | None = None
     reason: str | None = None
-    details: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    details: Mapping[str, Any] = {}
 
     __repr__ = short_repr
 
@@ -163,16 +164,14 @@ PART_OF_KIND: Mapping[BlameKind, Part] = {
 """Which part of the system a kind of failure belongs to."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlameEvidence:
+class BlameEvidence(msgspec.Struct, frozen=True):
     """A claim that shows it, or a relevant text that is missing, and the passage it was held against."""
 
     claim: str
     passage: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Blame:
+class Blame(msgspec.Struct, frozen=True):
     """Where one answer failed, how that is known, and what shows it.
 
     A conversation has in ``turns`` the blame of each turn that expects something, by its number: ``None`` of
@@ -182,7 +181,7 @@ class Blame:
     kind: BlameKind
     why: str
     evidence: tuple[BlameEvidence, ...] = ()
-    turns: Mapping[int, Blame | None] = field(default_factory=dict, hash=False)
+    turns: Mapping[int, Blame | None] = {}
 
     __repr__ = short_repr
 
@@ -211,8 +210,7 @@ class Blame:
 Label = Literal["supported", "contradicted", "unsupported"]
 
 
-@dataclass(frozen=True, slots=True)
-class Claim(Spanned):
+class Claim(msgspec.Struct, Spanned, frozen=True):
     """A statement and its place: ``answer[start:end] == text``."""
 
     text: str
@@ -220,8 +218,7 @@ class Claim(Spanned):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence(Spanned):
+class Evidence(msgspec.Struct, Spanned, frozen=True):
     """The characters ``[start, end)`` of one of the evidence texts, counted from 0."""
 
     number: int
@@ -243,8 +240,7 @@ class Edit(NamedTuple):
     """What the sentence has in this place; empty where the claim adds something."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimVerdict:
+class ClaimVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the evidence supports a claim.
 
     ``probability`` is that of being supported, where the method gives one; ``agreement`` the share of a

@@ -11,7 +11,6 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from rag_evaluation_framework.errors import UsageError, counted, invalid, shown
-from rag_evaluation_framework.startup import dataclass, field
 from rag_evaluation_framework.text.display import Html, duration, element, labelled, people_text, short_text
 
 StepKind = Literal["retrieval", "rerank", "tool", "model", "embedding"]
@@ -19,8 +18,7 @@ STEP_KINDS: tuple[StepKind, ...] = get_args(StepKind)
 _SHOWN_STEPS = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(msgspec.Struct, frozen=True, kw_only=True):
     """A document that a step returned: its names, the most telling first, and which context its text is."""
 
     names: tuple[str, ...] = ()
@@ -29,8 +27,7 @@ class Found:
     """Its place among the contexts of the sample, from 0; ``None`` where the text was not recorded."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that a system did on the way to its answer.
 
     ``found`` is ``None`` where it is not known what a retrieval found, and empty where it found nothing.
@@ -40,7 +37,7 @@ class Step:
     kind: StepKind
     name: str = ""
     query: str | None = None
-    arguments: Any = field(default=None, hash=False)
+    arguments: Any = None
     found: tuple[Found, ...] | None = None
     started_ms: float | None = None
     """When it began, in milliseconds from the beginning of the trace."""
@@ -79,8 +76,7 @@ class Step:
         return f"{self.kind}: {self.said}{time}{wrong}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trace:
+class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """What was recorded while a system answered: its steps in their order, its time, and where it failed."""
 
     steps: tuple[Step, ...] = ()
@@ -170,8 +166,7 @@ def _middle(values: Sequence[float]) -> float | None:
 _CONDITION = re.compile(r"(?P<name>[^=\s]+)=(?P<value>.*)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceChoice:
+class TraceChoice(msgspec.Struct, frozen=True, kw_only=True):
     """Which traces are read: by when they began, by service, and by attributes; all must hold.
 
     Times are ISO 8601, in UTC where they name no zone; ``since`` is included, ``until`` is not. A trace is of

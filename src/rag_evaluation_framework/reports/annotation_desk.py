@@ -16,6 +16,8 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from rag_evaluation_framework.datasets.annotations import (
     decoded_annotation,
     encoded_annotation,
@@ -49,7 +51,7 @@ from rag_evaluation_framework.results.answer_labels import AnswerLabel, AnswerLa
 from rag_evaluation_framework.results.calibration import Telling, in_telling_order, telling
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.run_folder import labels_beside, labels_file
-from rag_evaluation_framework.startup import dataclass, field, replace
+from rag_evaluation_framework.structs import replace
 from rag_evaluation_framework.text.sentences import sentence_spans
 
 _TOOL = "rag-eval annotate"
@@ -82,8 +84,7 @@ _OWN_FIELDS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Item(msgspec.Struct, frozen=True, kw_only=True):
     """One question to be annotated, with a ``key`` among those of a desk.
 
     ``find_files`` looks for what people have annotated of its dataset so far.
@@ -93,9 +94,9 @@ class Item:
     sample: Sample
     find_files: Callable[[], GroundTruthFiles]
     dataset_id: str | None = None
-    response: Response = field(default_factory=Response)
+    response: Response = msgspec.field(default_factory=Response)
     scores: tuple[tuple[str, float, str], ...] = ()
-    tells: Telling = field(default_factory=Telling)
+    tells: Telling = msgspec.field(default_factory=Telling)
     verdict: AnswerVerdict | None = None
 
     @property
@@ -578,7 +579,7 @@ def _is_other(item: Item, annotation: Annotation) -> bool:
 
 def _without_marks(annotation: Annotation) -> Annotation:
     """Return a record of another answer without the marks it may hold too: a query has them once."""
-    return replace(annotation, citations=None) if annotation.citations is not None else annotation  # type: ignore[arg-type]
+    return replace(annotation, citations=None) if annotation.citations is not None else annotation
 
 
 def _sentences(answer: str | None) -> list[tuple[int, int]]:

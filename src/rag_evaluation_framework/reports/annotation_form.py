@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
+import msgspec
+
 from rag_evaluation_framework.datasets.consistency import is_whole
 from rag_evaluation_framework.errors import counted, invalid
 from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.records.samples import QUALITY_SCORES
-from rag_evaluation_framework.startup import dataclass
 
 SUPPORTS = {"yes": 1.0, "partly": 0.5, "no": 0.0}
 """What may be said of a citation, and what it counts."""
@@ -23,8 +24,7 @@ _MOST_SPANS = 500
 _LONGEST_NOTE = 10_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnnotationForm:
+class AnnotationForm(msgspec.Struct, frozen=True, kw_only=True):
     """All that is said of an item; ``spans`` is ``None`` where nothing is said of its documents."""
 
     spans: tuple[tuple[int, int, int], ...] | None

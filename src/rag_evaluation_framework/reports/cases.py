@@ -11,6 +11,9 @@ from textwrap import shorten
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.datasets.golden_contexts import spans_of_contexts
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.verdict import AnswerCounts, AnswerVerdict, Flag, name_of_state
@@ -35,7 +38,6 @@ from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.kept_data import NO_DOCUMENTS, KeptDocuments
 from rag_evaluation_framework.results.run_evaluations import KEPT, worst_rows
 from rag_evaluation_framework.results.verdicts import Threshold
-from rag_evaluation_framework.startup import dataclass, replace
 
 KINDS: Mapping[BlameKind, str] = {
     "retrieval_missed": "retrieval miss",
@@ -82,8 +84,7 @@ def names_listed(names: Sequence[str]) -> str:
     return ", ".join(one_line(name) for name in shown) + more
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(msgspec.Struct, frozen=True):
     """A question, what was expected (``None``: nothing in words) and what was answered (``None``: nothing).
 
     ``turn`` is the place in a conversation, from 1, and ``None`` for a single question.
@@ -372,8 +373,7 @@ def counts_sentences(evaluation: Evaluation) -> Iterator[str]:
     yield from (f"{one_line(name)}{each}" for name, each in counts.items() if each.total)
 
 
-@dataclass(frozen=True, slots=True)
-class FailedAnswers:
+class FailedAnswers(msgspec.Struct, frozen=True):
     """How many answers are listed, and the worst rows by part: those that look wrong or are flagged last."""
 
     listed: int

@@ -10,7 +10,6 @@ that was begun; so it has for several systems, whose names are ``systems``.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluation_framework.files import strict_json
@@ -18,6 +17,7 @@ from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.reports.verdict_lines import verdict_of
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import EvaluatedTurn, Evaluation, Row, unscored
+from rag_evaluation_framework.structs import asdict
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.reports.plan_screen import Outlook

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
+import msgspec
+
 from rag_evaluation_framework.judging.verdict import (
     CORRECT,
     GRADES,
@@ -29,7 +31,6 @@ from rag_evaluation_framework.reports.verdict_lines import headline, verdict_of
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.summaries import RELIABILITY
 from rag_evaluation_framework.results.verdicts import Check, Verdict
-from rag_evaluation_framework.startup import dataclass
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -88,8 +89,7 @@ def _describe_check(check: Check) -> str:
     return f"{of}{check.metric}{bound} ({check.held}{method}): {value}{check.told}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Coverage:
+class _Coverage(msgspec.Struct, frozen=True):
     """Which answers of a run the gate fails on, and which of their grades have a threshold."""
 
     failing: frozenset[str]

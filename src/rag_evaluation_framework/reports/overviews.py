@@ -8,6 +8,8 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from rag_evaluation_framework.datasets.annotator_agreement import AgreementFigure, AgreementReport
 from rag_evaluation_framework.datasets.overview import Coverage, Drawn, Lengths, Overview
 from rag_evaluation_framework.errors import counted
@@ -35,7 +37,7 @@ from rag_evaluation_framework.reports.screen import (
     one_line,
     right,
 )
-from rag_evaluation_framework.startup import asdict, dataclass
+from rag_evaluation_framework.structs import asdict
 from rag_evaluation_framework.synthesis.drafts import REASONS, Drafts
 
 if TYPE_CHECKING:
@@ -303,8 +305,7 @@ def stages_text(decided: Mapping[str, int]) -> str:
 _DETAIL_CHARACTERS = 160
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenerationSummary:
+class GenerationSummary(msgspec.Struct, frozen=True, kw_only=True):
     """A generated dataset with what is reported about it; ``written`` lists where it was written."""
 
     dataset: Dataset

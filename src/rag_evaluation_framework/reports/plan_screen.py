@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import msgspec
+
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.judge_forecast import (
     BYTES_PER_TOKEN,
@@ -14,11 +16,9 @@ from rag_evaluation_framework.evaluation.judge_forecast import (
 from rag_evaluation_framework.evaluation.preflight import Plan
 from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.reports.screen import DOUBT, Column, Piece, Screen, Styled, money, right
-from rag_evaluation_framework.startup import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outlook:
+class Outlook(msgspec.Struct, frozen=True, kw_only=True):
     """A plan and what it depends on: who is asked, for what price, and what a judge will have to do.
 
     ``judging`` is all forecasts together. Without a target the answers are there, and nobody but a judge is

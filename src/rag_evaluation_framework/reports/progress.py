@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import TextIO
+
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.records.runs import Progress

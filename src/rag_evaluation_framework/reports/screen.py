@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import NamedTuple, TypeAlias
 
+import msgspec
+
 from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.metrics.declaration import parse_metric, without_parameters
-from rag_evaluation_framework.startup import dataclass, field
 from rag_evaluation_framework.statistics.intervals import Interval
 
 NARROWEST, USUAL, WIDEST = 80, 100, 140
@@ -55,8 +56,7 @@ Marks: TypeAlias = Iterable[tuple[int, int]]
 """Characters of a text that are to be marked, from and to."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """A column of a table: ``leaves`` is when it goes where the width does not do, 0 for never.
 
     Below ``joins`` cells it is not shown at all. One that is ``flexible`` holds names, which lose their
@@ -80,8 +80,7 @@ def right(name: str, *, leaves: float = 0, joins: int = 0) -> Column:
     return Column(name, right=True, leaves=leaves, joins=joins)
 
 
-@dataclass(slots=True)
-class Screen:
+class Screen(msgspec.Struct):
     """Lines for a terminal of so many cells."""
 
     width: int = USUAL
@@ -89,7 +88,7 @@ class Screen:
     plain: bool = False
     plain_bars: bool = False
     mask: Callable[[str], str] = str
-    _lines: list[str] = field(default_factory=list)
+    _lines: list[str] = []
 
     def __str__(self) -> str:
         return "\n".join(self._lines).rstrip("\n")

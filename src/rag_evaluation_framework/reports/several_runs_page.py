@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.verdict import GRADES, name_of_state
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
@@ -30,7 +32,6 @@ from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.movements import REGRESSIONS, Movement, movement_between
 from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.results.verdicts import AnswerChanges
-from rag_evaluation_framework.startup import replace
 
 # Runs compared: what may be claimed, how the verdicts on the answers moved, differences of metrics.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -24,6 +23,7 @@ from rag_evaluation_framework.results.run_folder import RunFolder, run_paths
 from rag_evaluation_framework.results.storage import results_paths
 from rag_evaluation_framework.results.stored_evaluations import stored_results
 from rag_evaluation_framework.results.stored_runs import load
+from rag_evaluation_framework.structs import asdict
 
 _MOST_KEPT = 8
 _KEYS = {

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+import msgspec
+
 from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.extensions import Specification, parse_specification
 from rag_evaluation_framework.reports.cases import needed_names
@@ -40,7 +42,6 @@ from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.run_folder import in_runs, short_id
 from rag_evaluation_framework.results.summaries import Figure
-from rag_evaluation_framework.startup import dataclass
 
 _NEAR = 0.01
 _READ_ROWS = 200
@@ -93,8 +94,7 @@ def sweep_screen(
             screen.steps([(f"rag-eval report {run}{runs_option}", "all of it as one page")])
 
 
-@dataclass(frozen=True, slots=True)
-class SweepAdvice:
+class SweepAdvice(msgspec.Struct, frozen=True):
     """What to take of a sweep: for each k a sentence and why; names of combinations, and what each reads."""
 
     sentences: Mapping[int, tuple[str, tuple[str, ...]]]

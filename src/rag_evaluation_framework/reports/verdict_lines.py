@@ -14,6 +14,8 @@ from pathlib import Path
 from shlex import join, quote
 from typing import TypeAlias
 
+import msgspec
+
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.agent_shapes import DEFAULT_PATH
 from rag_evaluation_framework.evaluation.suites import JUDGE
@@ -42,7 +44,6 @@ from rag_evaluation_framework.results.verdicts import (
     Word,
     format_bound,
 )
-from rag_evaluation_framework.startup import dataclass
 
 MARKS = {
     "passed": "✓",
@@ -71,8 +72,7 @@ def verdict_of(evaluation: Evaluation) -> Verdict:
     return Verdict(enabled=False, stopped=stopped)  # type: ignore[arg-type]  # one of the words it may be
 
 
-@dataclass(frozen=True, slots=True)
-class Headline:
+class Headline(msgspec.Struct, frozen=True):
     """What a report begins with: the verdict, why in a sentence, and what else there is to know.
 
     Without a gate it is the sentence alone.
@@ -533,8 +533,7 @@ def listed_regressions(evaluation: Evaluation) -> Regressions | None:
     return moved if is_listed else None
 
 
-@dataclass(frozen=True, slots=True)
-class WorseAnswer:
+class WorseAnswer(msgspec.Struct, frozen=True):
     """An answer that got worse: its name, what was asked, and both answers as far as they are known."""
 
     name: str

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from rag_evaluation_framework.datasets.project_settings import results_directory
 from rag_evaluation_framework.datasets.value_files import results_in_parts
@@ -37,7 +38,6 @@ from rag_evaluation_framework.results.run_groups import RunGroup, list_runs, tie
 from rag_evaluation_framework.results.storage import readable_results, rows_of_document
 from rag_evaluation_framework.results.summaries import PERFORMANCE, RELIABILITY, Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold
-from rag_evaluation_framework.startup import dataclass, replace
 
 SAVED = "baseline_"
 """What the names of results that were saved as a baseline begin with."""
@@ -58,8 +58,7 @@ class ScoredBy(Protocol):
     def higher_is_better(self) -> bool: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Baseline:
+class Baseline(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What a run is compared with: the runs of an evaluation by dataset, and what they are called."""
 
     name: str

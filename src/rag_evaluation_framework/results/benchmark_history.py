@@ -18,11 +18,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from rag_evaluation_framework.errors import refused
 from rag_evaluation_framework.files.process_locks import waited_lock
 from rag_evaluation_framework.files.project_root import in_project
 from rag_evaluation_framework.results.summaries import CITATION, RETRIEVAL, SPAN_ACCURACY, percentile
-from rag_evaluation_framework.startup import dataclass
 
 LATENCY, THROUGHPUT = "latency_benchmarks", "throughput_benchmarks"
 QUALITY = {RETRIEVAL: "retrieval_quality_benchmarks", CITATION: "citation_accuracy_benchmarks"}
@@ -45,8 +46,7 @@ Record = Mapping[str, Any]
 Word = Literal["first", "same", "faster", "slower", "undecided"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class Pace(msgspec.Struct, frozen=True, kw_only=True):
     """How a measurement compares with the last of the same: a word, why where it is undecided, and both."""
 
     word: Word

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from rag_evaluation_framework.datasets.annotations import OVERALL
 from rag_evaluation_framework.datasets.golden_sets import SPLITS
@@ -43,7 +44,7 @@ from rag_evaluation_framework.results.metric_calibration import (
 from rag_evaluation_framework.results.model_calibration import ModelBand
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.run_groups import RESULTS_FILE
-from rag_evaluation_framework.startup import asdict, dataclass, field, replace
+from rag_evaluation_framework.structs import asdict
 from rag_evaluation_framework.text.display import short_repr
 
 # A run as calibration needs it: each metric's values by query, and the answers that were scored.
@@ -51,8 +52,7 @@ from rag_evaluation_framework.text.display import short_repr
 _QUERIES = "query_results"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnsweredRun:
+class AnsweredRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run's scores, and its answers by query id; an answer is ``None`` if the source does not have it.
 
     Queries without any answer are in ``unanswered`` instead.
@@ -60,8 +60,8 @@ class AnsweredRun:
 
     name: str
     dataset_id: str | None
-    metrics: Mapping[str, ScoredMetric] = field(hash=False)
-    answers: Mapping[str, str | None] = field(hash=False)
+    metrics: Mapping[str, ScoredMetric]
+    answers: Mapping[str, str | None]
     unanswered: frozenset[str] = frozenset()
     whole: Path | None = None
     """The results of all splits, where the run is one split of golden sets."""
@@ -143,8 +143,7 @@ _METRICS_OF_FIELD: Mapping[str, tuple[str, ...]] = {
 _FIELD_OF_METRIC = {metric: name for name, metrics in _METRICS_OF_FIELD.items() for metric in metrics}
 
 
-@dataclass(frozen=True, slots=True)
-class LabelPair:
+class LabelPair(msgspec.Struct, frozen=True):
     """A metric and the human label that it is compared with."""
 
     metric: str
@@ -214,8 +213,7 @@ def _default_pair(metric: str, known: list[str], label: str | None) -> LabelPair
     return None if field is None else LabelPair(metric, LabelField(field))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelMatch:
+class LabelMatch(msgspec.Struct, frozen=True, kw_only=True):
     """Which labels belong to the answers of a run.
 
     Of ``n_annotated`` queries, ``n_matched`` are labelled for the run's answer, ``n_other_answer`` for
@@ -233,8 +231,7 @@ class LabelMatch:
     """The file to calibrate instead where queries are not in the run because it is one split of several."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     """Every metric of a run that can be compared with a human label."""
 
     run: str
@@ -242,7 +239,7 @@ class Calibration:
     match: LabelMatch
     metrics: tuple[MetricCalibration, ...]
     unpaired: tuple[str, ...]
-    unlabelled: Mapping[str, str] = field(default_factory=dict, hash=False)
+    unlabelled: Mapping[str, str] = {}
     """The metrics that have a label to go with, and why none could be used."""
     model: ModelBand | None = None
     """When the local model that scored the run decides like people."""
@@ -425,8 +422,7 @@ _TELLING_OF_THREE = 2
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Telling:
+class Telling(msgspec.Struct, frozen=True):
     """How much a label of an answer would tell, from 0 to 1, and why in a few words."""
 
     value: float = 0.0

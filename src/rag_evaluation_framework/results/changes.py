@@ -13,6 +13,9 @@ from collections import Counter, deque
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.judging.verdict import (
     GRADES,
@@ -47,7 +50,6 @@ from rag_evaluation_framework.results.verdicts import (
     Threshold,
     Trait,
 )
-from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.statistics.intervals import newcombe_interval
 from rag_evaluation_framework.statistics.paired import holm
 from rag_evaluation_framework.statistics.resampling import exact_mean
@@ -142,8 +144,7 @@ SLICES: Mapping[str, Trait] = {
 """What answers are grouped by, as it is asked for: a document groups those that need it."""
 
 
-@dataclass(slots=True)
-class _Answers:
+class _Answers(msgspec.Struct):
     """The answers of an evaluation by dataset and id: how each stands, what it is about and what was asked.
 
     A single dataset is ``called`` as that of the other run is. Rows are read again where they are needed.
@@ -152,13 +153,13 @@ class _Answers:
 
     evaluation: Evaluation
     called: str | None
-    several: dict[Key, list[Standing]] = field(default_factory=dict)
-    standings: dict[Key, Standing] = field(default_factory=dict)
-    traits: dict[Key, frozenset[tuple[Trait, str]]] = field(default_factory=dict)
-    asked: dict[Key, AskedRow] = field(default_factory=dict)
-    names: dict[Key, Key] = field(default_factory=dict)
-    scored_as: dict[str, Key] = field(default_factory=dict)
-    counts: AnswerCounter = field(default_factory=AnswerCounter)
+    several: dict[Key, list[Standing]] = {}
+    standings: dict[Key, Standing] = {}
+    traits: dict[Key, frozenset[tuple[Trait, str]]] = {}
+    asked: dict[Key, AskedRow] = {}
+    names: dict[Key, Key] = {}
+    scored_as: dict[str, Key] = {}
+    counts: AnswerCounter = msgspec.field(default_factory=AnswerCounter)
 
     def rows(self, dataset: str | None = None) -> Iterator[tuple[Key, str, Row]]:
         """Yield each row, or those of a dataset, with its dataset and id, and the name of its part."""

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
 from rag_evaluation_framework.extensions import RENDERERS
@@ -17,7 +19,6 @@ from rag_evaluation_framework.results.drawn_scores import PARTLY, paired_judging
 from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.results.summaries import PERFORMANCE, SPAN_METRICS, is_higher_better
 from rag_evaluation_framework.results.verdicts import AnswerChanges
-from rag_evaluation_framework.startup import asdict, dataclass, field, replace
 from rag_evaluation_framework.statistics.intervals import Interval, welch_difference
 from rag_evaluation_framework.statistics.paired import (
     PAIRED_TESTS,
@@ -31,6 +32,7 @@ from rag_evaluation_framework.statistics.paired import (
 )
 from rag_evaluation_framework.statistics.partly_judged import mean_difference
 from rag_evaluation_framework.statistics.resampling import exact_mean, standard_deviation
+from rag_evaluation_framework.structs import asdict
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.workers import Workforce
@@ -65,8 +67,7 @@ CalledWorkers: TypeAlias = "Callable[[], Workforce]"
 _WORTH_SHARING = 100_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricComparison:
+class MetricComparison(msgspec.Struct, frozen=True, kw_only=True):
     """One contender against the baseline on one metric, over the queries both have."""
 
     metric: str
@@ -112,7 +113,7 @@ class MetricComparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain values, verdict included."""
-        return {**asdict(self), "verdict": self.verdict}
+        return {**msgspec.to_builtins(self), "verdict": self.verdict}
 
     def significance_test(self) -> dict[str, Any]:
         """Return the test as results files store it."""
@@ -132,8 +133,7 @@ class MetricComparison:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class MovedSample:
+class MovedSample(msgspec.Struct, frozen=True):
     """A sample on which two runs differ in a metric."""
 
     metric: str
@@ -146,8 +146,7 @@ class MovedSample:
         return self.contender - self.baseline
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """One or more runs against a baseline, paired by sample. ``warnings`` are overruled objections.
 
     ``moved`` are the samples that differ most, metric by metric, the greatest difference first;
@@ -162,7 +161,7 @@ class Comparison:
     unshared_metrics: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     answers: tuple[AnswerChanges, ...] = ()
-    methods: Mapping[str, str | None] = field(default_factory=dict, hash=False)
+    methods: Mapping[str, str | None] = {}
     """How the baseline's scores of each metric were made."""
 
     @property
@@ -298,7 +297,7 @@ def _compare(
     outcome = wins_ties_losses(new, old, higher_is_better=higher_is_better)
     return MetricComparison(
         **told,
-        **asdict(outcome),
+        **msgspec.structs.asdict(outcome),
         n=n,
         n_unpaired=len(before) + len(after) - 2 * n,
         baseline_mean=exact_mean(old),
@@ -336,26 +335,24 @@ def _compare_samples(old: list[float], new: list[float], told: dict[str, Any]) -
 # Scores of time are left out: they differ between two runs of the same system.
 
 
-@dataclass(slots=True)
-class ScoredMetric:
+class ScoredMetric(msgspec.Struct):
     """One metric's values by query id, and how they were made; ``None`` if the source does not say."""
 
     method: str | None
     version: int | None
     higher_is_better: bool
-    values: dict[str, float] = field(default_factory=dict)
+    values: dict[str, float] = {}
     draws: dict[str, int] | None = None
     """How the samples were drawn, where only some of them were judged."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoredRun:
+class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run as scores by metric and query, with what decides whether another one may be compared with it."""
 
     name: str
     dataset_id: str | None
     dataset_hash: str | None
-    metrics: Mapping[str, ScoredMetric] = field(hash=False)
+    metrics: Mapping[str, ScoredMetric]
 
     def renamed(self, names: Mapping[str, str]) -> ScoredRun:
         """Return the run with its rows called by other names; rows of one name count as their mean."""

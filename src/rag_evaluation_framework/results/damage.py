@@ -13,21 +13,21 @@ from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
+import msgspec
+
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.files.access import open_stored
 from rag_evaluation_framework.files.atomic import atomic_writer, sync_folder
 from rag_evaluation_framework.results.journal import glanced, is_torn, journal_lines, opened_journal
 from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY, RunFolder
 from rag_evaluation_framework.results.run_groups import tied_runs
-from rag_evaluation_framework.startup import dataclass
 
 _TIES = ("evaluation", "first_run")
 _SHOWN = 10
 _PIECE = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class SetAside:
+class SetAside(msgspec.Struct, frozen=True):
     """The lines of a journal that were damaged, and the copy in which they still are."""
 
     journal: Path

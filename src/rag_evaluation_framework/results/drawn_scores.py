@@ -9,12 +9,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.scores import CHEAP_SCORE, Score
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.partly_judged import Judging, PartlyJudgedMean, strata_of
 from rag_evaluation_framework.statistics.resampling import Floats
 
@@ -28,8 +28,7 @@ PARTLY = ", partly judged"
 """How the method of a figure ends that tells of more samples than were judged."""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedPart:
+class JudgedPart(msgspec.Struct, frozen=True):
     """Of how many samples a mean tells, though not all were judged.
 
     ``n`` are those that the metric applies to, as far as the verdicts tell; ``drawn`` were to be judged, and

@@ -15,6 +15,9 @@ from heapq import nsmallest
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.errors import RagEvalError, UnknownNameError, UsageError, counted
 from rag_evaluation_framework.extensions import RENDERERS, TOGETHER, extra_module
 from rag_evaluation_framework.files import strict_json
@@ -52,15 +55,13 @@ from rag_evaluation_framework.results.summaries import (
     intervals_of,
 )
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold, Verdict
-from rag_evaluation_framework.startup import dataclass, field, replace
 
 # A conversation turn by turn: what was asked, expected and answered, and how it scored.
 
 _CORRECTNESS = "turn_correctness"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluatedTurn:
+class EvaluatedTurn(msgspec.Struct, frozen=True, kw_only=True):
     """One of the user's turns; ``answer`` is ``None`` if there is none or it is unknown.
 
     ``scores`` are those of the metrics that score turn by turn.
@@ -71,7 +72,7 @@ class EvaluatedTurn:
     expected: str | None
     expects_refusal: bool
     answer: str | None
-    scores: Mapping[str, float] = field(default_factory=dict, hash=False)
+    scores: Mapping[str, float] = {}
     blame: Blame | None = None
     verdict: AnswerVerdict | None = None
 
@@ -148,8 +149,7 @@ _RENDERED_ENDINGS = {".md": "markdown", ".xml": "junit", ".html": "page", ".txt"
 _OF_ONE_RUN = (".csv", ".parquet", ".yaml", ".yml", ".shards")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """One finished sample: what was asked, answered and scored. Without the sample its truth is not known.
 
     ``index`` is its place in the data, from 0. ``passes`` says whether its scores meet every threshold, and
@@ -235,8 +235,7 @@ Rows: TypeAlias = Callable[[], Iterable[Row]]
 """A function that starts again at the first row each time it is called."""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Evaluation:
+class Evaluation(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True, weakref=True):
     """The result of an evaluation; the module says what is where.
 
     ``metrics`` are in the order in which they were asked for; ``pass_rate`` is the last, where samples pass
@@ -253,11 +252,11 @@ class Evaluation:
     answers: AnswerCounts = AnswerCounts()
     """How many answers are correct, partly correct, wrong and not judged."""
     columns: Columns = NO_COLUMNS
-    parts: Mapping[str, Evaluation] = field(default_factory=dict)
+    parts: Mapping[str, Evaluation] = {}
     parts_are: PartsAre | None = None
     comparison: Comparison | None = None
     verdict: Verdict | None = None
-    performance: Performance = field(default_factory=Performance)
+    performance: Performance = msgspec.field(default_factory=Performance)
     warnings: tuple[str, ...] = ()
     target: str | None = None
     """What is told of the system under test: its address without secrets, or its name."""
@@ -266,12 +265,12 @@ class Evaluation:
     thresholds: tuple[Threshold, ...] = ()
     left_out: tuple[Threshold, ...] = ()
     regressions: Regressions | None = None
-    unmeasured: Mapping[str, str] = field(default_factory=dict)
+    unmeasured: Mapping[str, str] = {}
     folder: Path | None = None
     read_rows: Rows = tuple
     read_documents: Callable[[], KeptDocuments] | None = None
     """How to read the documents of a run whose folder does not keep them."""
-    intervals: Mapping[str, Any] = field(default_factory=partial(dict, INTERVALS))
+    intervals: Mapping[str, Any] = msgspec.field(default_factory=partial(dict, INTERVALS))
     """How the intervals of the figures were made."""
     kept: Any = None
     """What has to live as long as the evaluation: the folder of a run that is not to be kept."""

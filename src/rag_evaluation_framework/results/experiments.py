@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, shown
 from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.files.yaml_documents import YamlReader
@@ -21,7 +23,6 @@ from rag_evaluation_framework.metrics.declaration import known_metric
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.storage import EvaluationResultsStorage
 from rag_evaluation_framework.results.summaries import section_of
-from rag_evaluation_framework.startup import asdict, dataclass, field
 from rag_evaluation_framework.statistics.intervals import normal_two_sided
 from rag_evaluation_framework.statistics.resampling import exact_mean
 from rag_evaluation_framework.statistics.sequential import (
@@ -30,6 +31,7 @@ from rag_evaluation_framework.statistics.sequential import (
     guarded_variance,
     sequential_size,
 )
+from rag_evaluation_framework.structs import asdict
 
 LEAST_UNITS = 20
 """So many units each variant needs before the first look: means of fewer are not near enough to normal."""
@@ -43,8 +45,7 @@ _NAME = re.compile(r"\w[\w.+-]{0,99}\Z")
 _WIDEST_SPREAD = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(msgspec.Struct, frozen=True):
     """A system in an experiment: the share of the units it is given, and the runs that hold its answers."""
 
     name: str
@@ -52,8 +53,7 @@ class Variant:
     runs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Experiment:
+class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     """Two variants, the first of which is in use, and what is decided by which metric.
 
     ``minimum_effect`` is the smallest difference that matters; ``standard_deviation`` that of a score, as far
@@ -143,8 +143,7 @@ def _number(reader: YamlReader, key: str) -> float | None:
 # What has come of an experiment so far.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Look(msgspec.Struct, frozen=True, kw_only=True):
     """What was known on a day, over all runs up to it: the two means, and what may be said of the difference.
 
     The interval holds the true difference at all looks together; ``p_value`` counts all of them too.
@@ -161,21 +160,20 @@ class Look:
     effect_size: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExperimentResult:
+class ExperimentResult(msgspec.Struct, frozen=True, kw_only=True):
     """An experiment as it stands: its looks by metric, the decision, and the units that do not count.
 
     ``decided_on`` is the day of the first look that showed a difference.
     """
 
     experiment: Experiment
-    looks: Mapping[str, tuple[Look, ...]] = field(hash=False)
+    looks: Mapping[str, tuple[Look, ...]]
     word: ExperimentWord
     winner: str | None = None
     decided_on: str | None = None
     misplaced: tuple[str, ...] = ()
     repeated: int = 0
-    higher_is_better: Mapping[str, bool] = field(default_factory=dict, hash=False)
+    higher_is_better: Mapping[str, bool] = {}
     warnings: tuple[str, ...] = ()
 
     @property

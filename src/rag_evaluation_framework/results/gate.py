@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, shown
 from rag_evaluation_framework.judging.verdict import (
@@ -39,7 +41,6 @@ from rag_evaluation_framework.results.verdicts import (
     Threshold,
     Verdict,
 )
-from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.statistics.intervals import mean_interval, wilson_interval
 from rag_evaluation_framework.statistics.partly_judged import FEWEST_TO_TELL
 from rag_evaluation_framework.statistics.resampling import exact_mean
@@ -50,8 +51,7 @@ _LACKING = frozenset({NO_CONTEXTS, NO_HITS, EMPTY, *NOT_ANSWERED.values(), UNCLE
 """Why an answer is skipped that counts as one that should have been scored."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gate:
+class Gate(msgspec.Struct, frozen=True, kw_only=True):
     """What is required of an evaluation. A gate that is off shows its checks and fails nothing.
 
     ``min_scored`` is the share of the samples a metric applies to that must be scored for its threshold to
@@ -426,8 +426,7 @@ def sample_passes(result: SampleResult, bounds: Sequence[Threshold]) -> bool | N
     return True if values and not any(score.is_undrawn for score, _ in counted) else None
 
 
-@dataclass(slots=True)
-class PassCounter:
+class PassCounter(msgspec.Struct):
     """Counts the samples of a run that pass, that fail, of which it is not known, that do neither, and those
     with an error.
     """

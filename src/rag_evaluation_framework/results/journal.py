@@ -34,6 +34,7 @@ from threading import Lock
 from typing import Any, BinaryIO, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, StorageError, invalid, refused
 from rag_evaluation_framework.files import strict_json
@@ -52,7 +53,6 @@ from rag_evaluation_framework.records.runs import (
 )
 from rag_evaluation_framework.records.samples import Usage
 from rag_evaluation_framework.records.scores import NOT_DRAWN
-from rag_evaluation_framework.startup import dataclass, field, replace
 
 _OPENING = b'{"crc32":"'
 _MIDDLE = b'","entry":'
@@ -62,8 +62,7 @@ _LONGEST_LINE = 2 * MAX_LINE_BYTES
 _PIECE = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class JournalEntry:
+class JournalEntry(msgspec.Struct, frozen=True):
     """A finished sample: its place in the dataset (from 0), its result, its times, and its verdict.
 
     There is no verdict where only retrieval was measured, and in journals of version 1.
@@ -254,8 +253,7 @@ class Journal:
                 os.close(self._descriptor)
 
 
-@dataclass(slots=True)
-class JournalIndex:
+class JournalIndex(msgspec.Struct):
     """Where each sample's line starts, in eight bytes a sample, and totals over the lines."""
 
     offsets: array[int]
@@ -265,16 +263,16 @@ class JournalIndex:
     failed: int = 0
     seconds: float = 0.0
     """For how long the run has been at work, up to its last line."""
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = msgspec.field(default_factory=Usage)
     metrics: frozenset[str] | None = None
     """The metrics of the first entry, ``None`` in an empty journal."""
-    rescorable: set[int] = field(default_factory=set)
+    rescorable: set[int] = msgspec.field(default_factory=set)
     """The samples that have an answer, and scores that failed only because a model's endpoint did."""
-    undrawn: set[int] = field(default_factory=set)
+    undrawn: set[int] = msgspec.field(default_factory=set)
     """The samples that were not drawn for the judge, so far."""
-    reaskable: set[int] = field(default_factory=set)
+    reaskable: set[int] = msgspec.field(default_factory=set)
     """The samples that have no answer for a reason that says nothing about them, such as a wrong key."""
-    problems: list[Issue] = field(default_factory=list)
+    problems: list[Issue] = []
     """Damaged lines, and lines that contradict an earlier one for the same sample."""
 
     def is_done(self, index: int) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
 import msgspec
+from msgspec.structs import replace
 
 from rag_evaluation_framework.datasets.dialect import needs_no_id
 from rag_evaluation_framework.errors import InputError, Issue, StorageError, counted, invalid
@@ -47,7 +48,6 @@ from rag_evaluation_framework.results.run_folder import (
     read_list,
     streamed,
 )
-from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.text.display import short_repr
 
 T = TypeVar("T")
@@ -65,8 +65,7 @@ WHOLE_CHARACTERS = 1_000_000
 _OWN = Limits(max_ratio=float("inf"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SamplesRead:
+class SamplesRead(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Samples that were read already, and can be again as they were.
 
     ``doubts`` are what people should know of the reading, ``configuration`` what heads of runs record of it.
@@ -74,7 +73,7 @@ class SamplesRead:
 
     stream: Callable[[], Iterator[Sample]]
     doubts: tuple[str, ...] = ()
-    configuration: Mapping[str, Any] = field(default_factory=dict)
+    configuration: Mapping[str, Any] = {}
 
 
 # Files that are compressed say nothing by their size.
@@ -227,21 +226,21 @@ def _expectation(written: Any) -> Expectation | None:
         return None
     kinds = {"pattern": Refusal, "names": Entities, "subject": Relation, "steps": Milestones}
     kind = next(kind for name, kind in kinds.items() if name in written)
-    return msgspec.convert(written, kind)
+    found: Expectation = msgspec.convert(written, kind)
+    return found
 
 
 # The documents of a run, each text once.
 
 
-@dataclass(frozen=True, eq=False)
-class KeptDocuments:
+class KeptDocuments(msgspec.Struct, frozen=True, eq=False, dict=True, weakref=True):
     """Documents by any of their names; ``not_kept`` says of others why their text is not here.
 
     ``reason`` is why nothing at all was kept, where that is so.
     """
 
     documents: tuple[Document, ...] = ()
-    not_kept: Mapping[str, str] = field(default_factory=dict)
+    not_kept: Mapping[str, str] = {}
     reason: str | None = None
 
     __repr__ = short_repr
@@ -343,8 +342,7 @@ def read_documents(folder: Path) -> KeptDocuments:
 # What a reading of the dataset told when the run began.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
+class Counted(msgspec.Struct, frozen=True, kw_only=True):
     """What one reading of a dataset tells; a run keeps it, and a resume of it reads no unchanged file again.
 
     ``of`` stands for the bytes of the file and for what it was read by; without it nobody can tell whether

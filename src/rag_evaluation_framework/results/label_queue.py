@@ -9,6 +9,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from rag_evaluation_framework.datasets.annotations import read_annotation_files
 from rag_evaluation_framework.datasets.csv_tables import Columns
 from rag_evaluation_framework.datasets.human_labels import is_same_answer, labels_of_annotations
@@ -30,7 +32,6 @@ from rag_evaluation_framework.results.answer_labels import AnswerLabel, AnswerLa
 from rag_evaluation_framework.results.calibration import in_telling_order, telling
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.run_folder import labels_beside, labels_file
-from rag_evaluation_framework.startup import dataclass, field
 from rag_evaluation_framework.text.normalisation import fold_text
 from rag_evaluation_framework.text.tokens import content_keys
 
@@ -52,8 +53,7 @@ _IDS = ("id", "query_id", "sample_id")
 _QUALITY = "factual_correctness"
 
 
-@dataclass(frozen=True, kw_only=True)
-class LabelItem:
+class LabelItem(msgspec.Struct, frozen=True, kw_only=True, dict=True, weakref=True):
     """An answer to be labeled: a single reply, or a turn of a conversation as a sample of its own."""
 
     id: str
@@ -243,12 +243,11 @@ def _row_of(item: LabelItem, label: AnswerLabel | None) -> dict[str, str]:
 TABLE = Columns(dict.fromkeys(COLUMNS, "text"), required=COLUMNS)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadTable:
+class ReadTable(msgspec.Struct, frozen=True):
     """What a file says of the answers of a run; ``mapping`` has what its words were read as."""
 
     labels: tuple[AnswerLabel, ...] = ()
-    mapping: Mapping[str, str] = field(default_factory=dict, hash=False)
+    mapping: Mapping[str, str] = {}
     empty: int = 0
     others: int = 0
     """How many rows have no label, and how many annotations are about something else than the run."""

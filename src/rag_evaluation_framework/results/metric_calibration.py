@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 
 from rag_evaluation_framework.datasets.annotations import RatedUnit
@@ -14,7 +15,6 @@ from rag_evaluation_framework.datasets.annotator_agreement import AgreementFigur
 from rag_evaluation_framework.datasets.human_labels import LabelField, MergedLabels
 from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.results.comparison import ScoredMetric
-from rag_evaluation_framework.startup import asdict, dataclass, field
 from rag_evaluation_framework.statistics.agreement import Estimate, Flags, Resampling
 from rag_evaluation_framework.statistics.classification import (
     FEWEST_OF_A_CLASS,
@@ -50,8 +50,7 @@ from rag_evaluation_framework.statistics.resampling import Floats, exact_mean
 _NOT_RANDOM = 0.01
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LabelledValues:
+class LabelledValues(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True, weakref=True):
     """The ``truth`` and ``values`` of the samples that have a label and a score, and the ``others``' values.
 
     A label of at least ``cut`` is a yes. Labels that are ``drawn`` are of samples that were drawn by the
@@ -195,8 +194,7 @@ Operator = Literal[">=", "<="]
 ThresholdSource = Literal["given", "yes or no", "suggested", "half"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Threshold:
+class Threshold(msgspec.Struct, frozen=True, kw_only=True):
     """A value of the metric, on which side of it an answer is called yes, and who chose it.
 
     ``given`` by the user; ``yes or no``, because the metric has no other values; ``suggested`` by the labels;
@@ -216,8 +214,7 @@ class Threshold:
         return f"{self.operator} {self.value:.4g}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThresholdFigures:
+class ThresholdFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The calls against the labels. A threshold that these labels suggested is judged by cross-validation:
     every label was held out when it was called."""
 
@@ -227,8 +224,7 @@ class ThresholdFigures:
     kappa: Estimate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrationSettings:
+class CalibrationSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How labels become yes and no, how a threshold is chosen, and how intervals are made.
 
     ``positive_at`` is the lowest label that counts as yes; by default 0.5, for labels from 0 to 1. ``drawn``
@@ -237,7 +233,7 @@ class CalibrationSettings:
 
     positive_at: float | None = None
     rule: ThresholdRule = "youden"
-    resampling: Resampling = field(default_factory=Resampling)
+    resampling: Resampling = msgspec.field(default_factory=Resampling)
     drawn: bool = False
 
 
@@ -335,8 +331,7 @@ _CHANCE = 0.5
 _FEWEST_TO_TELL_DIRECTION = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricCalibration:
+class MetricCalibration(msgspec.Struct, frozen=True, kw_only=True):
     """One metric against one human label, over the ``n_labels`` samples that have both.
 
     ``people`` and ``people_on_yes`` show how far annotators agree with each other: the most that can be asked
@@ -405,7 +400,7 @@ class MetricCalibration:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values for a JSON file."""
-        return {**asdict(self), "verdict": self.verdict}
+        return {**msgspec.to_builtins(self), "verdict": self.verdict}
 
 
 def calibrate_metric(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Generic, Literal, TypeVar
 
+import msgspec
+
 from rag_evaluation_framework.judging.verdict import AnswerVerdict
-from rag_evaluation_framework.startup import dataclass
 
 Movement = Literal[
     "became wrong", "became partly correct", "no longer confirmed", "became correct", "unstable", "unchanged"
@@ -52,8 +53,7 @@ def digits_of(verdicts: Iterable[AnswerVerdict]) -> str:
     return "".join(str(int(each.is_correct)) for each in verdicts)
 
 
-@dataclass(frozen=True, slots=True)
-class AskedAgain(Generic[K]):
+class AskedAgain(msgspec.Struct, Generic[K], frozen=True):
     """The questions that seemed to get worse, after each was asked again.
 
     Those that ``became_wrong`` were wrong every time; ``unconfirmed`` were never as good as before and not

@@ -13,8 +13,10 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.judging.verdict import (
@@ -32,7 +34,7 @@ from rag_evaluation_framework.results.movements import REGRESSIONS, ask_again, m
 from rag_evaluation_framework.results.run_evaluations import suite
 from rag_evaluation_framework.results.summaries import RELIABILITY, Counts
 from rag_evaluation_framework.results.verdicts import BASELINE, Regressions, Verdict, format_bound
-from rag_evaluation_framework.startup import asdict, dataclass, replace
+from rag_evaluation_framework.structs import asdict
 
 DRAWS, PAIRS = 100, 20
 """How many sets of shares are drawn, and how many pairs of runs are simulated from each."""
@@ -51,8 +53,7 @@ Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnstableQuestion:
+class UnstableQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """A question whose answers differ in grade; in a share of runs (``fails``) it counts as worse."""
 
     dataset: str
@@ -64,8 +65,7 @@ class UnstableQuestion:
     fails: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Noise:
+class Noise(msgspec.Struct, frozen=True, kw_only=True):
     """How often a gate fails an agent that did not change, with the standard error of that rate.
 
     ``causes`` are the shares of runs that each check fails; ``missed`` those of thresholds that the agent
@@ -85,7 +85,8 @@ class Noise:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        return asdict(self)
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found
 
 
 def measure_noise(evaluations: Sequence[Evaluation], gate: Gate, *, seed: int = 0) -> Noise:

@@ -12,6 +12,9 @@ import hashlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.samples import (
@@ -24,7 +27,7 @@ from rag_evaluation_framework.records.samples import (
     reference_hash,
     written_checks,
 )
-from rag_evaluation_framework.startup import asdict, dataclass, field, replace
+from rag_evaluation_framework.structs import asdict
 
 OTHER_QUESTIONS = "the baseline has other questions"
 """Why a gate does not evaluate a baseline that is another sample."""
@@ -33,8 +36,7 @@ _ENOUGH_SHARED = 0.8
 _ENOUGH_ALIKE = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class AskedRow:
+class AskedRow(msgspec.Struct, frozen=True):
     """What pairing needs of a row: its id, what was asked, what is expected.
 
     The first of ``asked`` is all of it, the others the last question; of ``expected`` they are the whole
@@ -83,8 +85,7 @@ def _values(expectation: Expectation | None) -> list[object] | None:
     return None if expectation is None else [type(expectation).__name__, asdict(expectation)]
 
 
-@dataclass(frozen=True, slots=True)
-class RowPair:
+class RowPair(msgspec.Struct, frozen=True):
     """The rows of two runs that are the same, by id; several on a side are repeats.
 
     ``is_edited`` says that another answer is expected now, or something else is asked under the same id.
@@ -95,15 +96,14 @@ class RowPair:
     is_edited: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pairing:
+class Pairing(msgspec.Struct, frozen=True, kw_only=True, dict=True, weakref=True):
     """The rows of two runs side by side. ``notice`` says why ids of the data were not gone by."""
 
     pairs: tuple[RowPair, ...] = ()
     gone: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
     notice: str | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = {}
     """What people are told rows are called, by their names, where it is not the name."""
 
     @cached_property

@@ -11,8 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from rag_evaluation_framework.datasets.ranking_tables import TableRun, table_qrels
 from rag_evaluation_framework.datasets.trec import read_qrels, read_run
@@ -34,8 +36,8 @@ from rag_evaluation_framework.records.runs import Options, RunHead, RunOutcome, 
 from rag_evaluation_framework.results.comparison import RULES, CalledWorkers, Comparison, compare_systems
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.summaries import Columns, Counts, summarise
-from rag_evaluation_framework.startup import asdict, dataclass, replace
 from rag_evaluation_framework.statistics.intervals import mean_intervals
+from rag_evaluation_framework.structs import asdict
 
 # To read and score 100 MB takes about a second: less is nothing to share.
 _WORTH_SHARING = 100_000_000
@@ -44,8 +46,7 @@ DEFAULT_RANKING_METRICS = ("ndcg@10", "map@100", "mrr", "recall@10", "hit@1")
 _LISTED_QUERIES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class RankedSystem:
+class RankedSystem(msgspec.Struct, frozen=True):
     """One run scored: values by metric of its queries, why others are skipped, which it lacks, and totals."""
 
     queries: tuple[str, ...]
@@ -169,7 +170,8 @@ def _side_by_side(
     if baseline is not None and baseline not in runs:
         raise UnknownNameError("baseline", baseline, list(runs))
     wish = {each: getattr(options, each) for each in _RANKED_BY}
-    wish |= {RULES: asdict(_rules(options)), "baseline": baseline or next(iter(runs)), "seed": seed}
+    rules = msgspec.structs.asdict(_rules(options))
+    wish |= {RULES: rules, "baseline": baseline or next(iter(runs)), "seed": seed}
     head = RunHead(
         run_id="ranking",
         dataset_id=name,

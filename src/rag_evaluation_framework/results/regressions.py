@@ -11,13 +11,14 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, get_args
 
+import msgspec
+
 from rag_evaluation_framework.judging.verdict import AnswerVerdict
 from rag_evaluation_framework.results.drawn_scores import DrawsById, paired_judgings
 from rag_evaluation_framework.results.movements import Movement as AnswerMovement
 from rag_evaluation_framework.results.movements import movement_between
 from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS, Pairing, are_other_questions
 from rag_evaluation_framework.results.verdicts import GatedMetric, Movement, Regressions, Threshold
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.intervals import mean_interval, t_quantile
 from rag_evaluation_framework.statistics.paired import (
     flips_p_value,
@@ -37,8 +38,7 @@ Flip = Literal["worse", "better", "same", "new", "gone", "left out", "unpaired",
 """How one sample moved; ``unpaired``: only one run judges its answer; ``nothing``: neither does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(msgspec.Struct, frozen=True):
     """How one question stands in a run: the verdicts on its answers, their texts, and its scores by metric.
 
     There is no verdict where only retrieval was measured. ``undrawn`` are the metrics by which it was not
@@ -64,8 +64,7 @@ class Standing:
         return correct, correct + sum(each.is_wrong for each in self.verdicts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class Side(msgspec.Struct, frozen=True, kw_only=True):
     """Two runs of one dataset, sample by sample, and what is demanded of it. Samples that pair have one name.
 
     ``metrics`` are those of the run in their order, with whether higher is better: the first is the primary
@@ -149,8 +148,7 @@ def _moved(change: float) -> Flip:
     return "better" if change > 0 else "worse" if change < 0 else "same"
 
 
-@dataclass(frozen=True, slots=True)
-class Flips:
+class Flips(msgspec.Struct, frozen=True):
     """How the samples of both runs moved, as ``(dataset, id)`` by kind.
 
     ``p_worse`` is that of answers that moved between correct and wrong, and looks at the worse alone.

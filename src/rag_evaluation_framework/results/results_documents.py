@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import StorageError, invalid
@@ -64,7 +65,6 @@ from rag_evaluation_framework.results.summaries import (
     section_of,
 )
 from rag_evaluation_framework.results.verdicts import Regressions
-from rag_evaluation_framework.startup import dataclass, fields, replace
 from rag_evaluation_framework.statistics.resampling import exact_mean
 
 # A JSON object written piece by piece, so that its long parts are never in memory as a whole.
@@ -76,8 +76,7 @@ _INDENT = b"\n  "
 _ITEM = _INDENT + b"  "
 
 
-@dataclass(frozen=True, slots=True)
-class Streamed:
+class Streamed(msgspec.Struct, frozen=True):
     """An array whose items are made when they are written."""
 
     items: Listed[Any]
@@ -112,7 +111,7 @@ def json_pieces(fields: Mapping[str, Any]) -> Iterator[bytes]:
 
 _METRICS, _QUERIES = "individual_metrics", "query_results"
 _EMPTY: tuple[Any, ...] = (None, [], {})
-_USAGE = tuple(each.name for each in fields(Usage))
+_USAGE = Usage.__struct_fields__
 
 
 def query_result(row: Row) -> dict[str, Any]:

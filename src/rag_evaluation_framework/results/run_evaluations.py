@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import InputError, StorageError
 from rag_evaluation_framework.files.access import read_bytes, stamp_of
@@ -38,7 +39,6 @@ from rag_evaluation_framework.results.kept_data import read_unstable, samples_at
 from rag_evaluation_framework.results.run_folder import RunFolder, Samples, labels_beside
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Columns, Counts, Figure, Performance
 from rag_evaluation_framework.results.verdicts import Threshold
-from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.version import __version__
 
 
@@ -265,8 +265,7 @@ _NUMBERS = {"values": np.float64, "statuses": np.uint8, "draws": np.int8}
 _MADE_FROM = ("journal.jsonl", "samples.jsonl", "blame.jsonl", "results.json")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _KeptFigures:
+class _KeptFigures(msgspec.Struct, frozen=True, kw_only=True):
     """What an evaluation holds but for its rows; numbers of samples are bytes in base 64."""
 
     version: str

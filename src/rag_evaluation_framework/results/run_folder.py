@@ -42,6 +42,7 @@ from shutil import copyfileobj
 from typing import Any, BinaryIO, Literal, TypeAlias, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from rag_evaluation_framework.datasets.dialect import IdDigests
 from rag_evaluation_framework.datasets.project_settings import kept_names
@@ -72,7 +73,6 @@ from rag_evaluation_framework.results.journal import (
     read_entries,
     read_index,
 )
-from rag_evaluation_framework.startup import fields, replace
 
 # The samples of a run: their ids and fingerprints, and they themselves, written before the first request.
 
@@ -92,7 +92,7 @@ class KnownSamples(tuple[Sample, ...]):
         return tuple(map(fingerprint, self))
 
 
-_FINGERPRINTED = tuple(field.name for field in fields(Sample) if field.name not in ("id", "origin"))
+_FINGERPRINTED = tuple(name for name in Sample.__struct_fields__ if name not in ("id", "origin"))
 _fingerprinted_values, _EMPTY = attrgetter(*_FINGERPRINTED), (None, (), dict[str, Any]())
 
 
@@ -585,13 +585,13 @@ def _last(directory: Path, prefix: str) -> int:
 
 
 def _write_head(path: Path, head: RunHead, *, overwrite: bool) -> None:
-    written = {field.name: getattr(head, field.name) for field in fields(head)}
+    written = msgspec.structs.asdict(head)
     write_bytes_atomically(path, strict_json.encode(written, indent=2) + b"\n", overwrite=overwrite)
 
 
 def _read_head(path: Path) -> RunHead:
     written = strict_json.decode(read_bytes(path), file=str(path))
-    known = {field.name for field in fields(RunHead)}
+    known = set(RunHead.__struct_fields__)
     try:
         return RunHead(**{name: value for name, value in written.items() if name in known})
     except (AttributeError, TypeError):

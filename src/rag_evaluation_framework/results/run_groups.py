@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import InputError, RagEvalError, StorageError, UsageError
 from rag_evaluation_framework.files import strict_json
@@ -21,7 +22,7 @@ from rag_evaluation_framework.results.run_folder import (
     RunState,
     run_paths,
 )
-from rag_evaluation_framework.startup import asdict, dataclass, replace
+from rag_evaluation_framework.structs import asdict
 from rag_evaluation_framework.version import __version__
 
 # Summaries of runs and results, kept beside them so that a list of hundreds need not read every file whole.
@@ -61,7 +62,7 @@ class Summaries:
                 return found
         made = make()
         if all(is_settled(each, since=_SETTLED_NS) for each in stamps if each is not None):
-            self._now[name] = {"files": stamps, "summary": asdict(made)}  # type: ignore[call-overload]
+            self._now[name] = {"files": stamps, "summary": asdict(made)}
             self._has_more = True
         return made
 
@@ -90,8 +91,7 @@ def _kept_at(path: Path) -> dict[str, dict[str, Any]]:
 # The runs of a directory, and how far each is.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSummary:
+class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     """How far a run is, from its journal: samples done and failed, of how many; what a resume would do again.
 
     ``error`` says what is wrong with a broken one, of which the counts may be unknown.
@@ -102,8 +102,7 @@ class RunSummary:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ListedRun:
+class ListedRun(msgspec.Struct, frozen=True):
     """A run in a directory; one that cannot be opened has no folder, and its summary the reason."""
 
     path: Path

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain, count, islice
 from typing import Any
+
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.extensions import TOGETHER

@@ -65,8 +65,8 @@ from rag_evaluation_framework.results.evaluations import Evaluation, Row, Rows
 from rag_evaluation_framework.results.run_folder import labels_beside
 from rag_evaluation_framework.results.summaries import PERFORMANCE, Counts, Figure, RunTotals
 from rag_evaluation_framework.results.verdicts import written_thresholds
-from rag_evaluation_framework.startup import replace
 from rag_evaluation_framework.statistics.intervals import Interval
+from rag_evaluation_framework.structs import replace
 
 # The results files of a folder: their names, and what each says about itself without being read whole.
 #

@@ -29,7 +29,6 @@ from rag_evaluation_framework.results.run_groups import Summaries, list_runs
 from rag_evaluation_framework.results.storage import named_id, results_paths, rows_of_document
 from rag_evaluation_framework.results.stored_runs import load, stored_answers
 from rag_evaluation_framework.results.verdicts import Verdict
-from rag_evaluation_framework.startup import dataclass, field
 
 
 def find_evaluation(
@@ -92,8 +91,7 @@ def _stored(name: str) -> Path | None:
 _SECTIONS = ("retrieval_metrics", "citation_metrics", "answer_quality_metrics")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredResult:
+class StoredResult(msgspec.Struct, frozen=True, kw_only=True):
     """One evaluation that is stored: its figures by metric, its answers by grade, and the gate's word.
 
     ``answers`` are counted as :class:`~rag_evaluation_framework.judging.verdict.AnswerCounts` writes them.
@@ -105,8 +103,8 @@ class StoredResult:
     when: str | None = None
     dataset: str | None = None
     target: str | None = None
-    answers: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    metrics: Mapping[str, float | None] = field(default_factory=dict, hash=False)
+    answers: Mapping[str, Any] = {}
+    metrics: Mapping[str, float | None] = {}
     verdict: str | None = None
     error: str | None = None
 

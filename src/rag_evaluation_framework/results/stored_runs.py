@@ -7,12 +7,12 @@ an earlier version does not keep is read from the dataset that its head records,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.datasets.rows import dialect_of_run

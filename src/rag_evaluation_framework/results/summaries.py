@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
 from rag_evaluation_framework.metrics.declaration import BoundMetric, parse_metric, without_parameters
@@ -24,7 +26,6 @@ from rag_evaluation_framework.results.drawn_scores import (
     draws_of,
     estimated,
 )
-from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.statistics.intervals import (
     Interval,
     IntervalMethod,
@@ -80,8 +81,7 @@ def declared_metric(name: str) -> BoundMetric | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Unscored:
+class Unscored(msgspec.Struct, frozen=True):
     """Why so many samples have no score for a metric: ``skipped`` or ``failed``, in a few words."""
 
     status: Status
@@ -89,8 +89,7 @@ class Unscored:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(msgspec.Struct, frozen=True):
     """One metric's mean over the scored rows. ``value`` is ``None`` where nothing was scored: missing, not 0.
 
     ``reasons`` say why rows have no score, the most frequent first; ``details`` are what there is of the
@@ -106,7 +105,7 @@ class Figure:
     higher_is_better: bool
     method: str
     reasons: tuple[Unscored, ...] = ()
-    details: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    details: Mapping[str, Any] = {}
     judged: JudgedPart | None = None
     """Of how many samples the mean tells, where only some of them were judged."""
 
@@ -347,17 +346,16 @@ def intervals_of(head: RunHead) -> dict[str, Any]:
     return {**INTERVALS, "confidence": level, "seed": head.seed}
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(msgspec.Struct, frozen=True):
     """Scores by metric: float64 values (NaN where there is none) and statuses, in the order of the data.
 
     ``draws`` are of metrics that were judged in part: which samples were drawn, and from which stratum.
     """
 
     ids: tuple[str, ...]
-    values: Mapping[str, npt.NDArray[np.float64]] = field(hash=False)
-    statuses: Mapping[str, npt.NDArray[np.uint8]] = field(hash=False)
-    draws: Mapping[str, Draws] = field(default_factory=dict, hash=False)
+    values: Mapping[str, npt.NDArray[np.float64]]
+    statuses: Mapping[str, npt.NDArray[np.uint8]]
+    draws: Mapping[str, Draws] = {}
 
     __repr__ = short_repr
 
@@ -375,8 +373,7 @@ class Columns:
 NO_COLUMNS = Columns((), {}, {})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
     """Samples to ask, those finished (failures included), those without an answer, those with an error, and
     how often one was asked again because a request failed.
 
@@ -389,8 +386,8 @@ class Counts:
     failed: int = 0
     errors: int = 0
     retries: int = 0
-    failures: Mapping[str, int] = field(default_factory=dict, hash=False)
-    origins: Mapping[str, int] = field(default_factory=dict, hash=False)
+    failures: Mapping[str, int] = {}
+    origins: Mapping[str, int] = {}
     unread: tuple[Unread, ...] = ()
 
     __repr__ = short_repr
@@ -400,11 +397,10 @@ class Counts:
         return self.total - self.finished
 
 
-@dataclass(frozen=True, slots=True)
-class Performance:
+class Performance(msgspec.Struct, frozen=True):
     """What a run took: times, latencies, tokens and cost of the target; memory and processor; the judge."""
 
-    figures: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    figures: Mapping[str, Any] = {}
     resources: ResourceUsage | None = None
     judge_usage: JudgeUsage | None = None
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import RagEvalError, UnknownNameError, UsageError, counted, invalid
 from rag_evaluation_framework.files.access import read_bytes
@@ -23,15 +24,13 @@ from rag_evaluation_framework.metrics.declaration import known_metric
 from rag_evaluation_framework.results.comparison import evaluated_dataset, metric_sections
 from rag_evaluation_framework.results.stored_runs import stored_answers
 from rag_evaluation_framework.results.summaries import is_higher_better
-from rag_evaluation_framework.startup import asdict, dataclass, replace
 from rag_evaluation_framework.statistics.intervals import t_quantile
 from rag_evaluation_framework.statistics.resampling import ROUNDING, exact_mean, standard_deviation
 
 TrendVerdict = Literal["regression", "improvement", "steady", "too few"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricPoint:
+class MetricPoint(msgspec.Struct, frozen=True, kw_only=True):
     """One metric of one run."""
 
     evaluation_id: str
@@ -47,8 +46,7 @@ class MetricPoint:
     """The version of the metric, where it is known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricTrend:
+class MetricTrend(msgspec.Struct, frozen=True, kw_only=True):
     """A metric's latest value against the runs before it, which lead to expect one from ``low`` to ``high``.
 
     ``n_excluded`` counts earlier runs of other datasets, by other methods or on too few samples.
@@ -66,7 +64,8 @@ class MetricTrend:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the trend as plain values."""
-        return asdict(self)
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found
 
 
 LEAST_RUNS, MOST_RUNS, LEAST_SAMPLES = 8, 30, 10

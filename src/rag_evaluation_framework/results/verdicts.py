@@ -9,12 +9,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.errors import InputError, Issue, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.judging.verdict import CORRECT, GRADES, AnswerCounts
 from rag_evaluation_framework.metrics.declaration import KnownMetric, known_metric, metric_name
-from rag_evaluation_framework.startup import asdict, dataclass, field, replace
 from rag_evaluation_framework.statistics.intervals import Interval
+from rag_evaluation_framework.structs import asdict
 from rag_evaluation_framework.text.display import short_repr
 
 Operator = Literal[">=", "<="]
@@ -30,8 +33,7 @@ OF_ANSWERS = (*GRADES, *OF_REQUESTS)
 """What every run has besides its metrics, and thresholds may limit: numbers and shares of its answers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
+class Threshold(msgspec.Struct, frozen=True):
     """A bound for the mean of one metric, by its name; equality passes. ``line`` is where it is written.
 
     ``dataset`` is the one that it holds for; ``None`` stands for every one that has the metric, and for all
@@ -177,8 +179,7 @@ def written_thresholds(configuration: Mapping[str, Any]) -> tuple[Threshold, ...
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class Check(msgspec.Struct, frozen=True, kw_only=True):
     """One check: ``value operator bound``, or how the run stands to its baseline.
 
     ``dataset`` is ``None`` if the metric ran on none of them, or all count together. One that was not
@@ -243,8 +244,7 @@ class Check:
         return f"{of}{self.metric} {self.held} {value}{bound}" + (f" ({self.reason})" if self.reason else "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GatedMetric:
+class GatedMetric(msgspec.Struct, frozen=True, kw_only=True):
     """One gated metric of one dataset since the baseline; ``drop`` is how far it fell at the most."""
 
     dataset: str
@@ -263,14 +263,13 @@ class GatedMetric:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        return {**asdict(self), "difference": self.difference}
+        return {**msgspec.to_builtins(self), "difference": self.difference}
 
 
 _NAMED_SAMPLES = ("worse", "unconfirmed", "unstable", "partly", "better", "edited", "left_out")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Regressions:
+class Regressions(msgspec.Struct, frozen=True, kw_only=True):
     """What came of comparing with a baseline; samples are ``(dataset, id)``."""
 
     baseline: str
@@ -306,9 +305,9 @@ class Regressions:
     was_asked_again: bool = False
     were_judged: bool = False
     """Whether answers to the unconfirmed were judged when they were asked again, but not always wrong."""
-    reliability: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
+    reliability: Mapping[str, Mapping[str, Any]] = {}
     """How often the agent failed and was asked once more in the baseline, by dataset."""
-    answers: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
+    answers: Mapping[tuple[str, str], str] = {}
     """What the first samples that got worse were answered in the baseline."""
 
     __repr__ = short_repr
@@ -337,8 +336,7 @@ class Regressions:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Every check, and the rules that were broken regardless of the checks.
 
     A gate that is off decides nothing: its checks are there to be read. The exit code is 0 for passed,
@@ -430,8 +428,7 @@ Trait = Literal["document", "needed", "why", "tag", "category", "difficulty", "q
 """What answers may share: what they are answered from and need, how they fail, what they are about."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedAnswer:
+class ChangedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """An answer that is not the same in two runs, or cannot be compared for a ``reason``.
 
     ``line`` is that of its file, ``why`` the kind of failure it is blamed for now, ``scores`` what each
@@ -447,13 +444,12 @@ class ChangedAnswer:
     now: str | None = None
     why: str | None = None
     reason: str | None = None
-    scores: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict, hash=False)
+    scores: Mapping[str, tuple[float | None, float | None]] = {}
 
     __repr__ = short_repr
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedTrait:
+class SharedTrait(msgspec.Struct, frozen=True, kw_only=True):
     """Something that more of the answers that moved one way share than of all the others."""
 
     moved: Literal["worse", "better"]
@@ -465,18 +461,16 @@ class SharedTrait:
     of_others: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SliceChanges:
+class SliceChanges(msgspec.Struct, frozen=True, kw_only=True):
     """How the answers of one group moved; ``metrics`` has of each the number of pairs and the two means."""
 
     worse: int
     better: int
     same: int
-    metrics: Mapping[str, tuple[int, float, float]] = field(default_factory=dict, hash=False)
+    metrics: Mapping[str, tuple[int, float, float]] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SampleShares:
+class SampleShares(msgspec.Struct, frozen=True, kw_only=True):
     """How many answers are correct, of how many, where two runs asked different questions.
 
     Where nothing was judged they are those that were flagged.
@@ -497,8 +491,7 @@ class SampleShares:
         return "worse" if (self.interval.high < 0) != self.are_flagged else "better"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerChanges:
+class AnswerChanges(msgspec.Struct, frozen=True, kw_only=True):
     """The answers of one run beside those of another, in sorts that add up to all.
 
     ``p_value`` is that of the answers that moved between correct and wrong, looked at both ways and corrected
@@ -521,14 +514,14 @@ class AnswerChanges:
     """Answers that only one of the runs judges."""
     unconfirmed: int = 0
     """How many of them were correct and could not be judged any more."""
-    unscored: Mapping[str, tuple[ChangedAnswer, ...]] = field(default_factory=dict, hash=False)
+    unscored: Mapping[str, tuple[ChangedAnswer, ...]] = {}
     """By metric the answers of both runs that only one of them scores."""
     p_value: float = 1.0
     level: float = 0.05
     is_tested: bool = False
     """Whether the answers themselves are tested, and not only their metrics."""
     traits: tuple[SharedTrait, ...] = ()
-    slices: Mapping[str, Mapping[str, SliceChanges]] = field(default_factory=dict, hash=False)
+    slices: Mapping[str, Mapping[str, SliceChanges]] = {}
     edited: tuple[ChangedAnswer, ...] = ()
     """Answers of both runs to samples that were edited in between; they are among the others too."""
     left_out: tuple[ChangedAnswer, ...] = ()
@@ -561,4 +554,4 @@ class AnswerChanges:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        return {**asdict(self), "paired": self.paired, "verdict": self.finding}
+        return {**msgspec.to_builtins(self), "paired": self.paired, "verdict": self.finding}

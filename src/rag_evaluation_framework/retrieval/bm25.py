@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -21,7 +22,6 @@ from rag_evaluation_framework.extensions import Specification
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.embedders import check_texts
 from rag_evaluation_framework.retrieval.stores import check_k, place_order
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.tokens import lexical_tokens
 from rag_evaluation_framework.workers import Workforce, in_order
 
@@ -114,8 +114,7 @@ class BM25Retriever:
         return [float(scores[numbers[chunk.doc_id, chunk.start, chunk.end]]) for chunk in chunks]
 
 
-@dataclass(frozen=True, slots=True)
-class _Search:
+class _Search(msgspec.Struct, frozen=True):
     """Finds the numbers of the k best texts for a query, here or wherever it is sent."""
 
     index: BM25Index

@@ -20,6 +20,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -27,7 +28,6 @@ from rag_evaluation_framework.errors import InputError, Issue, UsageError, shown
 from rag_evaluation_framework.extensions import Embedder, QueryEmbedder, Specification, component_text
 from rag_evaluation_framework.files.sqlite import opened, transaction
 from rag_evaluation_framework.retrieval.stores import Matrix, batches, checked_vectors, unit_vectors
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.tokens import word_tokens
 from rag_evaluation_framework.workers import Workforce, crew_for, in_order
@@ -109,8 +109,7 @@ _QUERY_NAMES = ("query",)
 _DOCUMENT_NAMES = ("document", "passage", "corpus")
 
 
-@dataclass(frozen=True, slots=True)
-class Prompts:
+class Prompts(msgspec.Struct, frozen=True):
     """What stands before each query and before each document."""
 
     query: str = ""
@@ -416,8 +415,7 @@ OnTexts = Callable[[int], None]
 """Told how many texts were embedded since it was last told."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Embedding:
+class _Embedding(msgspec.Struct, frozen=True):
     """Embeds portions of texts for their roles, here or wherever it is sent; there it stays as it is."""
 
     embedder: Embedder

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import msgspec
+
 from rag_evaluation_framework.errors import checked_count
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import Document
@@ -15,7 +17,7 @@ from rag_evaluation_framework.retrieval.chunkers import (
     sliced,
 )
 from rag_evaluation_framework.retrieval.tokenizers import AnyTokenizer
-from rag_evaluation_framework.startup import dataclass, replace
+from rag_evaluation_framework.structs import replace
 from rag_evaluation_framework.text.spans import SpanList, Spanned
 
 # A fence (three or more ` or ~), a heading with #, or a line of text underlined with = or -.
@@ -29,8 +31,7 @@ _MARK = re.compile(
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:[^\n]*\n)*?---[ \t]*(?:\r?\n|\Z)")
 
 
-@dataclass(frozen=True, slots=True)
-class Section(Spanned):
+class Section(msgspec.Struct, Spanned, frozen=True):
     """The characters from a heading to the next one, and the headings above it, outermost first."""
 
     start: int
@@ -102,8 +103,7 @@ def markdown_sections(text: str, *, max_level: int = 6) -> list[Section]:
     return sections
 
 
-@dataclass(frozen=True, slots=True)
-class _Heading(Spanned):
+class _Heading(msgspec.Struct, Spanned, frozen=True):
     start: int
     end: int
     level: int

@@ -10,6 +10,8 @@ from importlib.util import find_spec
 from itertools import chain
 from typing import Any
 
+import msgspec
+
 from rag_evaluation_framework.components import VECTOR_STORES
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, shown
 from rag_evaluation_framework.extensions import (
@@ -27,7 +29,6 @@ from rag_evaluation_framework.retrieval.embedders import embedding_roles
 from rag_evaluation_framework.retrieval.positions import ChunkerPositionAdapter
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, dense_part, searched
 from rag_evaluation_framework.retrieval.stores import check_k
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.workers import Workforce, counted_workers, crew_for, crew_of, in_order
 
 _MOST_AT_ONCE = 16
@@ -42,8 +43,7 @@ UNPLACED = "unplaced"
 """In the metadata of a chunk that has no place in its document: it was made without positions."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chunking:
+class Chunking(msgspec.Struct, frozen=True):
     """The chunks of a corpus by one chunker, sorted by document and start."""
 
     chunker: str
@@ -94,8 +94,7 @@ def chunk_corpus(
     return Chunking(component_text(chunker), tuple(chunks), time.perf_counter() - begun)
 
 
-@dataclass(frozen=True, slots=True)
-class _Cutting:
+class _Cutting(msgspec.Struct, frozen=True):
     """Cuts a document, by a chunker with positions or, where ``are_texts``, by one that gives texts."""
 
     chunker: Any
@@ -246,8 +245,7 @@ def reranked(
         return list(pool.map(ordering.best, pairs))
 
 
-@dataclass(frozen=True, slots=True)
-class _Ordering:
+class _Ordering(msgspec.Struct, frozen=True):
     """Orders a query's candidates. Where it is sent to, they are copies, so it tells their places."""
 
     reranker: Reranker

@@ -12,11 +12,12 @@ import re
 import warnings
 from collections.abc import Sequence
 
+import msgspec
+
 from rag_evaluation_framework.errors import UsageError, counted, shown
 from rag_evaluation_framework.extensions import Chunker
 from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate_pa_chunk_id
 from rag_evaluation_framework.records.documents import Document
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.text.search import SqueezedText
 from rag_evaluation_framework.text.spans import Spanned
 
@@ -95,8 +96,7 @@ def placed_chunks(doc: Document, texts: Sequence[str]) -> tuple[list[PositionAwa
     return chunks, unplaced
 
 
-@dataclass(frozen=True, slots=True)
-class _Place(Spanned):
+class _Place(msgspec.Struct, Spanned, frozen=True):
     """Where a chunk stands, and whether it could stand elsewhere."""
 
     start: int

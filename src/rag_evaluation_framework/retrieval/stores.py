@@ -8,12 +8,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, counted, shown
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.workers import Workforce, crew_for, crew_of, in_order
 
 # Vectors as a store keeps them: one float32 matrix, checked, each row of length one.
@@ -364,8 +364,7 @@ class StoredChunks:
         return share_found(queries, self.vectors, found, k)
 
 
-@dataclass(frozen=True, slots=True)
-class _Search:
+class _Search(msgspec.Struct, frozen=True):
     """Finds the numbers of the k vectors nearest to each of some queries, here or wherever it is sent."""
 
     vectors: Matrix

@@ -10,9 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Any
+
+import msgspec
 
 from rag_evaluation_framework.components import (
     CHUNKERS,
@@ -62,7 +65,6 @@ from rag_evaluation_framework.retrieval.retrievers import (
     is_shared,
     searched,
 )
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.workers import Workforce, crew_of
 
 DENSE = "dense"
@@ -73,8 +75,7 @@ OnStep = Callable[[str], None]
 """Told what is done next."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grid:
+class Grid(msgspec.Struct, frozen=True, kw_only=True):
     """The parts to combine; ``None`` among the rerankers stands for none.
 
     ``indexes`` exist already: they are combined with rerankers and ks alone, searched, and never written to.
@@ -112,8 +113,7 @@ class Grid:
         return sorted(needed)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """One combination, in the words that results record."""
 
     chunker: str

@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import UnknownNameError, invalid
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.intervals import Interval
 from rag_evaluation_framework.statistics.resampling import (
     Floats,
@@ -87,8 +87,7 @@ _ROUNDING = 1e-12
 _DECIMALS = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resampling:
+class Resampling(msgspec.Struct, frozen=True, kw_only=True):
     """How the interval is found: the bootstrap over clusters, the same for the same seed."""
 
     confidence: float = 0.95
@@ -111,8 +110,7 @@ class Resampling:
         return Interval(low, high, self.confidence, method) if low < high else None
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(msgspec.Struct, frozen=True):
     """A figure and its interval.
 
     The value is ``None`` where it is not defined, the interval where there are too few clusters, and where

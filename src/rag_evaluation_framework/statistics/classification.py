@@ -10,11 +10,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import UsageError, invalid
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.agreement import Estimate, Flags, Resampling, kappa_of_tables
 from rag_evaluation_framework.statistics.intervals import Interval, wilson_interval
 from rag_evaluation_framework.statistics.resampling import (
@@ -27,8 +27,7 @@ from rag_evaluation_framework.statistics.resampling import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Confusion:
+class Confusion(msgspec.Struct, frozen=True):
     """How often a flag and the truth were yes or no together."""
 
     true_positives: int
@@ -54,8 +53,7 @@ class Confusion:
         return self.true_positives + self.false_positives
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassificationFigures:
+class ClassificationFigures(msgspec.Struct, frozen=True, kw_only=True):
     """What the four counts amount to."""
 
     precision: Estimate
@@ -159,8 +157,7 @@ FEWEST_OF_A_CLASS = 10
 _FOLDS = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThresholdSuggestion:
+class ThresholdSuggestion(msgspec.Struct, frozen=True, kw_only=True):
     """The score from which items are called positive.
 
     ``counts`` are those of the labels it was chosen by; ``cross_validated`` those to expect for others: every
@@ -389,8 +386,7 @@ def _resample_counts(n: int, resampling: Resampling) -> Iterator[Counts]:
 # Whether a score may be read as a probability: of the items at 0.8, are 80 % positive?
 
 
-@dataclass(frozen=True, slots=True)
-class ReliabilityBin:
+class ReliabilityBin(msgspec.Struct, frozen=True):
     """The items whose score is in ``[low, high)``, the last bin with its end: predicted and true share."""
 
     low: float
@@ -401,8 +397,7 @@ class ReliabilityBin:
     interval: Interval
 
 
-@dataclass(frozen=True, slots=True)
-class Reliability:
+class Reliability(msgspec.Struct, frozen=True):
     """The bins that hold any item, and by how much predicted and true share differ on average."""
 
     expected_calibration_error: float

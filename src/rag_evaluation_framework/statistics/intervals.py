@@ -13,11 +13,11 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.resampling import (
     Floats,
     Labels,
@@ -155,8 +155,7 @@ _MOST_OF_SECOND_ORDER = 0.01
 _ROUNDING_OF_SQUARES = 2.0**-50
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(msgspec.Struct, frozen=True):
     """From ``low`` to ``high``, at this confidence, by this method."""
 
     low: float
@@ -165,8 +164,7 @@ class Interval:
     method: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Units:
+class _Units(msgspec.Struct, frozen=True):
     """What is drawn, values or clusters of them: by how much each adds to the distance from the mean.
 
     Deviations are multiples of ``2^exponent``, the largest about 1, so that no square overflows or vanishes.

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from numbers import Real
 from typing import Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import UsageError, invalid, shown
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.intervals import (
     Interval,
     mean_interval,
@@ -63,8 +63,7 @@ _MOST_SAMPLES_COUNTED = 20_000
 _MOST_FOR_EXACT_RANKS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class PairedTestResult:
+class PairedTestResult(msgspec.Struct, frozen=True):
     """How far apart two systems are, and how likely that far or farther is if they do not differ.
 
     ``statistic`` is the test's own: the mean difference, t, or the smaller rank sum; ``None`` where t is
@@ -280,8 +279,7 @@ def _doubled_ranks(magnitudes: Floats) -> tuple[npt.NDArray[np.int64], npt.NDArr
 # How large a difference is: Cohen's d, and how many pairs each system wins.
 
 
-@dataclass(frozen=True, slots=True)
-class Outcomes:
+class Outcomes(msgspec.Struct, frozen=True):
     """On how many pairs the first system is better, as good, and worse."""
 
     wins: int

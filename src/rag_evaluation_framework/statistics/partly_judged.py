@@ -19,11 +19,11 @@ import math
 from collections.abc import Sequence
 from hashlib import blake2b
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.intervals import (
     Interval,
     normal_quantile,
@@ -57,8 +57,7 @@ _GROWTH = 1.3
 _FIRST_LOOK = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartlyJudgedMean:
+class PartlyJudgedMean(msgspec.Struct, frozen=True, kw_only=True):
     """The mean of what a judge would say of all samples.
 
     ``effective`` is how many verdicts of a plain random sample would tell it as well; ``interval`` is
@@ -73,8 +72,7 @@ class PartlyJudgedMean:
     effective: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartlyJudgedDifference:
+class PartlyJudgedDifference(msgspec.Struct, frozen=True, kw_only=True):
     """How far apart the means of two runs are, and how likely so large a difference is if there is none."""
 
     value: float

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.statistics.intervals import (
     Interval,
     normal_quantile,
@@ -40,8 +40,7 @@ from rag_evaluation_framework.statistics.resampling import (
 _PSEUDO_LABELS = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CorrectedEstimate:
+class CorrectedEstimate(msgspec.Struct, frozen=True, kw_only=True):
     """A mean of labels, corrected by predictions, beside what the labels alone tell.
 
     ``weight`` is that of the predictions, from 0 (not used) to 1. ``effective_labels`` is how many labels
@@ -58,8 +57,7 @@ class CorrectedEstimate:
     labels_interval: Interval | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CorrectedRate:
+class CorrectedRate(msgspec.Struct, frozen=True, kw_only=True):
     """A flag's rate, corrected by its sensitivity and specificity."""
 
     value: float

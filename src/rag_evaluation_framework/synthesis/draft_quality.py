@@ -6,7 +6,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from rag_evaluation_framework.extensions import Embedder
 from rag_evaluation_framework.records.documents import Corpus
@@ -14,7 +16,6 @@ from rag_evaluation_framework.retrieval.bm25 import BM25Index, Scores
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder, embedded
 from rag_evaluation_framework.retrieval.markdown_chunker import MarkdownHeadingChunker
 from rag_evaluation_framework.retrieval.stores import unit_vectors
-from rag_evaluation_framework.startup import dataclass, field, replace
 from rag_evaluation_framework.synthesis.drafts import ABOUT_A_SECTION, Draft, Drafts, Excerpt, Rejection
 from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.tokens import content_keys, word_tokens
@@ -24,8 +25,7 @@ from rag_evaluation_framework.text.tokens import content_keys, word_tokens
 _SHORT_ANSWER_WORDS = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leakage:
+class Leakage(msgspec.Struct, frozen=True, kw_only=True):
     """Rejects what repeats ``longest_run`` words of its passage in a row, or a run that makes up
     ``largest_share`` of a question of at least ``fewest_words``; and what contains its answer.
 
@@ -85,15 +85,14 @@ _DIMENSIONS = 256
 _BLOCK = 256
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NearDuplicates:
+class NearDuplicates(msgspec.Struct, frozen=True, kw_only=True):
     """Rejects a question as like an earlier one as ``threshold`` (cosine), unless their numbers differ.
 
     "Revenue in 2023" and "revenue in 2024" are two questions.
     """
 
     threshold: float = 0.92
-    embedder: Embedder = field(default_factory=lambda: HashingEmbedder(_DIMENSIONS))
+    embedder: Embedder = msgspec.field(default_factory=lambda: HashingEmbedder(_DIMENSIONS))
 
     def rejections(self, drafts: Sequence[Draft]) -> Iterator[Rejection | None]:
         """Yield for each draft which earlier kept one it repeats, or ``None``."""
@@ -132,8 +131,7 @@ Returned = tuple[Rejection | None, float]
 means as well as its own. A question without a passage is not judged."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoundTrip:
+class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
     """Flags a question whose passage is not among the first ``k``, or that more than ``most_rivals`` other
     passages fit at least ``rival_share`` as well; ``drops`` rejects it instead.
 
@@ -212,17 +210,16 @@ def _words(text: str) -> list[str]:
 # Each has a reason.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QualityControl:
+class QualityControl(msgspec.Struct, frozen=True, kw_only=True):
     """Checks questions by each part that is not ``None``.
 
     With ``per_document`` no document has more questions than that: those of each kind are preferred that
     other passages fit nearly as well, which are harder to answer.
     """
 
-    leakage: Leakage | None = field(default_factory=Leakage)
-    round_trip: RoundTrip | None = field(default_factory=RoundTrip)
-    near_duplicates: NearDuplicates | None = field(default_factory=NearDuplicates)
+    leakage: Leakage | None = msgspec.field(default_factory=Leakage)
+    round_trip: RoundTrip | None = msgspec.field(default_factory=RoundTrip)
+    near_duplicates: NearDuplicates | None = msgspec.field(default_factory=NearDuplicates)
     per_document: int | None = None
 
     def checked(self, drafts: Drafts, corpus: Corpus) -> Drafts:

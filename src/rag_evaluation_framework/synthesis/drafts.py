@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Literal, get_args
 
-from rag_evaluation_framework.startup import dataclass
+import msgspec
+
 from rag_evaluation_framework.text.spans import Spanned
 
 Level = Literal["token", "chunk"]
@@ -19,8 +20,7 @@ KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
 DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpt(Spanned):
+class Excerpt(msgspec.Struct, Spanned, frozen=True):
     """Characters of a document: ``corpus[doc_id].content[start:end] == text``."""
 
     doc_id: str
@@ -29,8 +29,7 @@ class Excerpt(Spanned):
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
     """A question that may become a sample. Without excerpts it cannot be answered from the corpus."""
 
     question: str
@@ -46,8 +45,7 @@ class Draft:
     """What a reader should look at; a flagged question is kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
+class Rejection(msgspec.Struct, frozen=True):
     """A question that was rejected: a stable reason, and what it was about."""
 
     reason: str
@@ -56,8 +54,7 @@ class Rejection:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Drafts:
+class Drafts(msgspec.Struct, frozen=True):
     """What was made, and what was rejected on the way."""
 
     kept: tuple[Draft, ...] = ()

@@ -13,7 +13,8 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any, Literal
 
-from rag_evaluation_framework.startup import dataclass
+import msgspec
+
 from rag_evaluation_framework.text.vocabulary import SCALES, TENS, UNITS
 
 
@@ -106,8 +107,7 @@ _LEAD = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
+class Clause(msgspec.Struct, frozen=True):
     """``lead`` + ``subject`` + ``auxiliary`` or ``verb`` + ``rest``; ``verb`` is the base form.
 
     Of ``must be claimed within 28 days`` the auxiliary is ``must`` and the rest begins with ``be claimed``.

@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from string import ascii_lowercase
 from typing import Literal
+
+from msgspec.structs import replace
 
 from rag_evaluation_framework.synthesis import english_clauses
 from rag_evaluation_framework.synthesis.drafts import QuestionKind

@@ -17,12 +17,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.errors import UsageError, checked_count, shown
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.records.runs import Progress
 from rag_evaluation_framework.records.samples import Dataset
-from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.synthesis.chinese_questions import chinese_questions
 from rag_evaluation_framework.synthesis.draft_quality import QualityControl
 from rag_evaluation_framework.synthesis.drafts import (
@@ -132,8 +134,7 @@ _CONSIDERED = 20
 _WEIGHTS: dict[Difficulty | None, int] = {"easy": 1, "medium": 2, "hard": 3}
 
 
-@dataclass(frozen=True, slots=True)
-class Extraction:
+class Extraction(msgspec.Struct, frozen=True):
     """The dataset, and the drafts behind it with everything that was rejected."""
 
     dataset: Dataset
@@ -211,8 +212,7 @@ def extractive_drafts(
     return filled_with_sections(Drafts(tuple(kept), tuple(rejected)), corpus, queries_per_doc, kinds)
 
 
-@dataclass(frozen=True, slots=True)
-class _Drafting:
+class _Drafting(msgspec.Struct, frozen=True):
     """Drafts questions about a document, here or wherever it is sent."""
 
     known: frozenset[str]

@@ -15,6 +15,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS, KIND
 from rag_evaluation_framework.datasets.langsmith_examples import LANGSMITH
 from rag_evaluation_framework.errors import TargetError, UsageError, invalid, refused, shown
@@ -31,7 +34,6 @@ from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample, Turn
 from rag_evaluation_framework.retrieval.pipeline import UNPLACED, chunk_corpus
-from rag_evaluation_framework.startup import dataclass, replace
 from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Excerpt, Level
 
 GENERATOR = "generator"
@@ -163,8 +165,7 @@ _ADAPTER = "rag_evaluation_framework.adapters.langsmith:"
 _DIGITS = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upload:
+class Upload(msgspec.Struct, frozen=True, kw_only=True):
     """What an upload did: where the dataset can be seen, and how many examples it found in which state.
 
     ``others`` are examples in LangSmith's dataset of this name that are not in this one; they stay.
@@ -177,8 +178,7 @@ class Upload:
     others: int
 
 
-@dataclass(frozen=True, slots=True)
-class Destination:
+class Destination(msgspec.Struct, frozen=True):
     """Where a dataset is to go."""
 
     name: str
@@ -191,8 +191,7 @@ class Destination:
         return self.folder / f"{self.name}.jsonl"
 
 
-@dataclass(frozen=True, slots=True)
-class Delivered:
+class Delivered(msgspec.Struct, frozen=True):
     """Where a dataset went, and under which name evaluations find it: a local file, or LangSmith."""
 
     name: str

@@ -13,6 +13,9 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 
+import msgspec
+from msgspec.structs import replace
+
 from rag_evaluation_framework.errors import ModelError, UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker, component_text
@@ -24,7 +27,7 @@ from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.runs import Options, Progress, RunHead, RunOutcome, package_versions
 from rag_evaluation_framework.records.samples import Dataset, Sample, Usage
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder, content_hash
-from rag_evaluation_framework.startup import asdict, dataclass, replace
+from rag_evaluation_framework.structs import asdict
 from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Rejection
 from rag_evaluation_framework.synthesis.generated_datasets import dataset_of
 from rag_evaluation_framework.synthesis.model_questions import ModelTarget, drafts_of, questions_in_lines
@@ -52,8 +55,7 @@ class ChecksDrafts(Protocol):
     def checked(self, drafts: Drafts, corpus: Corpus) -> Drafts: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Generation:
+class Generation(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of a generation.
 
     ``dataset`` is there once every request has been made; until then ``outcome`` says why it stopped, and the

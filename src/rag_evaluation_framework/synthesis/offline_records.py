@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
+import msgspec
+
 from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.judging.answer_classes import classify_answer
 from rag_evaluation_framework.models.chat import ChatModel, Message, with_paragraph
@@ -14,7 +16,6 @@ from rag_evaluation_framework.records.chunks import PositionAwareChunk, generate
 from rag_evaluation_framework.records.citations import ContextCitation, parse_citations
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.synthesis.drafts import Draft, Excerpt, Rejection
 from rag_evaluation_framework.synthesis.passages import passages_of, plain
 from rag_evaluation_framework.text.scripts import has_unspaced_script
@@ -42,8 +43,7 @@ _REPAIR = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CitedAnswer:
+class CitedAnswer(msgspec.Struct, frozen=True):
     """An answer with the numbers of the contexts that it cites; ``problem`` is why it cannot be used."""
 
     text: str
@@ -132,8 +132,7 @@ _SUMMARY_FACTOR = 4
 Record = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(msgspec.Struct, frozen=True):
     """Something to ask, with the chunks that were retrieved for it and the passages that answer it.
 
     ``scores`` are the retriever's, of each chunk; ``relevant`` are the chunks of the corpus that hold the

@@ -13,9 +13,10 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Literal
 
+import msgspec
+
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.retrieval.markdown_chunker import markdown_sections
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.synthesis.drafts import ABOUT_A_SECTION, Draft, Drafts, Excerpt, QuestionKind
 from rag_evaluation_framework.synthesis.english_clauses import PARTS
 from rag_evaluation_framework.text.scripts import has_unspaced_script
@@ -90,8 +91,7 @@ _WORD = re.compile(r"[^\W\d_]")
 _NAME = re.compile(r"[^\W\d_]{2}")
 
 
-@dataclass(frozen=True, slots=True)
-class Place(Spanned):
+class Place(msgspec.Struct, Spanned, frozen=True):
     """Characters of a document, and the headings above them, outermost first."""
 
     start: int
@@ -99,8 +99,7 @@ class Place(Spanned):
     headings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(msgspec.Struct, frozen=True):
     """A sentence; ``paragraph`` numbers what belongs together, so that a pronoun finds its noun."""
 
     place: Place
@@ -108,8 +107,7 @@ class Statement:
     paragraph: int
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(msgspec.Struct, frozen=True):
     """A term in bold with what it means."""
 
     place: Place
@@ -117,8 +115,7 @@ class Definition:
     meaning: str
 
 
-@dataclass(frozen=True, slots=True)
-class Passages:
+class Passages(msgspec.Struct, frozen=True):
     """What a document offers to ask about.
 
     ``title`` is its first heading, the name of a manual page, or the line that a text begins with. A file
@@ -334,8 +331,7 @@ Form = Literal[
 """What a question asks for; questions of a document are drawn from many forms before one comes twice."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MadeQuestion:
+class MadeQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """A question without its final mark, with the place that answers it.
 
     ``rank`` orders what is taken first: 0 reads as people ask. ``needs_topic`` says that the question would

@@ -8,6 +8,7 @@ from itertools import count, islice
 from math import lcm, log
 from typing import Any, get_args
 
+import msgspec
 import numpy as np
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, checked_count, shown
@@ -18,7 +19,6 @@ from rag_evaluation_framework.retrieval.bm25 import BM25Index
 from rag_evaluation_framework.retrieval.chunkers import RecursiveCharacterChunker
 from rag_evaluation_framework.retrieval.markdown_chunker import Section, markdown_sections
 from rag_evaluation_framework.retrieval.pipeline import UNPLACED, chunk_corpus
-from rag_evaluation_framework.startup import dataclass, fields
 from rag_evaluation_framework.synthesis.drafts import DIFFICULTIES, KINDS, Difficulty, Level, QuestionKind
 from rag_evaluation_framework.synthesis.question_prompts import QuestionTask, Shown, Wanted
 from rag_evaluation_framework.text.tokens import content_keys
@@ -161,8 +161,7 @@ _DOCUMENTS_TOGETHER = 3
 _QUESTIONS_TOGETHER = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionSettings:
+class QuestionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How many questions of which kinds are asked for, and how much text is shown at once."""
 
     level: Level = "token"
@@ -175,10 +174,10 @@ class QuestionSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for field in fields(self):
+        for name in self.__struct_fields__:
             # What was written as JSON comes back as lists.
-            if isinstance(value := getattr(self, field.name), list):
-                object.__setattr__(self, field.name, tuple(value))
+            if isinstance(value := getattr(self, name), list):
+                msgspec.structs.force_setattr(self, name, tuple(value))
         if self.level not in get_args(Level):
             raise UsageError(f"level: expected token or chunk, got {shown(self.level)}")
         _check_names("kind of question", self.kinds, KINDS)

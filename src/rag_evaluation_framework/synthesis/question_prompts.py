@@ -16,9 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, Literal
 
+import msgspec
+
 from rag_evaluation_framework.models.prompts import PLACE, delimited, load_prompt
 from rag_evaluation_framework.records.samples import Sample, Turn
-from rag_evaluation_framework.startup import dataclass
 from rag_evaluation_framework.synthesis.drafts import DIFFICULTIES, KINDS, Difficulty, QuestionKind
 from rag_evaluation_framework.text.spans import Spanned
 
@@ -53,8 +54,7 @@ ACCEPTED: Mapping[str, Any] = {
 """The least that a reply must have; what is wrong with single questions is found when it is read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shown(Spanned):
+class Shown(msgspec.Struct, Spanned, frozen=True):
     """A text that the model is shown: the characters ``[start, end)`` of a document, or a chunk by its id."""
 
     doc_id: str
@@ -65,8 +65,7 @@ class Shown(Spanned):
     headings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionTask:
+class QuestionTask(msgspec.Struct, frozen=True, kw_only=True):
     """So many questions about these texts: ``wanted`` has the kind and difficulty of each.
 
     If the texts give nothing for one of them, another of the ``kinds`` will do.

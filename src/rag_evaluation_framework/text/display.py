@@ -7,10 +7,11 @@ people or systems wrote can become markup. There is no script in it, and its sty
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import MISSING, fields
 from html import escape
 from reprlib import Repr
 from typing import Any
+
+from rag_evaluation_framework.structs import default_values, field_names
 
 _LONGEST_REPR = 600
 _REPR = Repr()
@@ -23,20 +24,18 @@ def short_repr(record: Any) -> str:
 
     Where that is still long, what has its usual value is left out.
     """
-    shown = {each.name: each for each in fields(record) if each.repr}
-    values = {name: getattr(record, name) for name in shown}
+    usual = default_values(type(record))
+    values = {name: getattr(record, name) for name in field_names(record)}
     written = {name: f"{name}={_REPR.repr(value)}" for name, value in values.items()}
+
+    def _is_usual(name: str) -> bool:
+        return name in usual and values[name] == usual[name]
+
     name = type(record).__qualname__
     if sum(map(len, written.values())) > _LONGEST_REPR:
-        written = {each: text for each, text in written.items() if not _is_usual(shown[each], values[each])}
+        written = {each: text for each, text in written.items() if not _is_usual(each)}
     told = ", ".join(written.values())
     return f"{name}({told if len(told) <= _LONGEST_REPR else f'{told[:_LONGEST_REPR]}…'})"
-
-
-def _is_usual(each: Any, value: Any) -> bool:
-    if each.default is not MISSING:
-        return bool(value is each.default or value == each.default)
-    return each.default_factory is not MISSING and not value
 
 
 def short_text(text: str, characters: int = 80) -> str:

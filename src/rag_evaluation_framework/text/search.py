@@ -14,10 +14,11 @@ from functools import cached_property, lru_cache
 from itertools import islice, pairwise
 from typing import Literal, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.startup import dataclass, late_pattern
+from rag_evaluation_framework.startup import late_pattern
 from rag_evaluation_framework.text.normalisation import FoldedText
 from rag_evaluation_framework.text.scripts import OTHER_UNSPACED, UNSPACED
 from rag_evaluation_framework.text.spans import Span, Spanned, joined
@@ -303,8 +304,7 @@ _WRAPPING = late_pattern(
 _LEFT_OUT = late_pattern(r"(?:(?<!\s)\s++)?(?:\[\s*(?:\.{3,}|…)\s*\]|\(\s*(?:\.{3,}|…)\s*\)|\.{3,}|…)\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class Located(Spanned):
+class Located(msgspec.Struct, Spanned, frozen=True):
     """The passage is ``text[start:end]``."""
 
     start: int
@@ -312,8 +312,7 @@ class Located(Spanned):
     manner: Manner
 
 
-@dataclass(frozen=True, slots=True)
-class Unlocated:
+class Unlocated(msgspec.Struct, frozen=True):
     """A passage that has no place in the text, and why."""
 
     reason: Reason
