@@ -16,7 +16,7 @@ import json
 import math
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import BufferedReader, BytesIO
 from pathlib import Path
 from types import EllipsisType
@@ -114,6 +114,11 @@ def encode_and_tell(value: Any, *, sort_keys: bool = False) -> tuple[bytes, bool
     if data.count(b"[") + data.count(b"{") > MAX_DEPTH and _is_too_deep(data):
         raise too_deep()
     return data, faithful
+
+
+def stated(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an object that are not null."""
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def finite_number(value: object) -> float | None:

@@ -19,6 +19,7 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.files.access import read_text
+from rag_evaluation_framework.files.strict_json import stated
 from rag_evaluation_framework.records.documents import CharacterSpan, require_unique
 from rag_evaluation_framework.records.responses import Failure, History, Hit, Response
 from rag_evaluation_framework.records.samples import Usage
@@ -393,14 +394,14 @@ def result_fields(result: SampleResult) -> dict[str, Any]:
     }
     return {
         "sample_id": result.sample_id,
-        "response": {name: value for name, value in written.items() if value is not None},
-        "scores": [_score_fields(score) for score in result.scores if score.method != TIMING_METHOD],
+        "response": stated(written),
+        "scores": [_present(score) for score in result.scores if score.method != TIMING_METHOD],
     }
 
 
 def timing_fields(result: SampleResult, timing: Timing) -> dict[str, Any]:
     """Return what may differ when the same run is repeated."""
-    timed = [_score_fields(score) for score in result.scores if score.method == TIMING_METHOD]
+    timed = [_present(score) for score in result.scores if score.method == TIMING_METHOD]
     return {**_present(timing), **({"scores": timed} if timed else {})}
 
 
@@ -435,26 +436,8 @@ def _response(written: Mapping[str, Any], latency_ms: float | None) -> Response:
 
 
 def _hit_fields(hit: Hit) -> dict[str, Any]:
-    # Written out, as scores are: there are many of them in a run of retrieval.
-    written: dict[str, Any] = {"id": hit.id}
-    if hit.score is not None:
-        written["score"] = hit.score
-    if hit.span is not None:
-        written["span"] = [hit.span.doc_id, hit.span.start, hit.span.end]
-    if hit.text is not None:
-        written["text"] = hit.text
-    return written
-
-
-def _score_fields(score: Score) -> dict[str, Any]:
-    written: dict[str, Any] = {"metric": score.metric, "method": score.method, "status": score.status}
-    if score.value is not None:
-        written["value"] = score.value
-    if score.reason is not None:
-        written["reason"] = score.reason
-    if score.details:
-        written["details"] = dict(score.details)
-    return written
+    place = {} if hit.span is None else {"span": [hit.span.doc_id, hit.span.start, hit.span.end]}
+    return {**_present(hit), **place}
 
 
 def _hit(written: Mapping[str, Any]) -> Hit:
@@ -474,16 +457,10 @@ def _citation_records() -> dict[str, type[ContextCitation] | type[SpanCitation] 
     return {_KIND_OF[each.__name__]: each for each in (ContextCitation, SpanCitation, TokenSpanCitation)}
 
 
-def _present(record: Any) -> dict[str, Any]:
+def _present(record: msgspec.Struct) -> dict[str, Any]:
     """Return the fields of a flat record that are not empty."""
-    written: dict[str, Any] = {}
-    for name in record.__struct_fields__:
-        value = getattr(record, name)
-        if value is None or value == {}:
-            continue
-        is_plain = isinstance(value, str | int | float) or not isinstance(value, Mapping)
-        written[name] = value if is_plain else dict(value)
-    return written
+    fields = msgspec.structs.asdict(record).items()
+    return {name: value for name, value in fields if value is not None and value != {}}
 
 
 class SampleChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -563,4 +540,4 @@ class ResourceUsage(msgspec.Struct, frozen=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the shape in which results files store it."""
-        return {name: value for name, value in msgspec.to_builtins(self).items() if value is not None}
+        return stated(msgspec.to_builtins(self))
