@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rag_evaluation_framework.datasets.dialect import UNNAMED, Record, RecordDialect, written_id
+from rag_evaluation_framework.datasets.dialect import Record, RecordDialect, own_contexts, own_id, written_id
+from rag_evaluation_framework.files.strict_json import stated
 from rag_evaluation_framework.records.samples import (
     Recorded,
     Sample,
@@ -63,31 +64,24 @@ def _are_graded(grades: Mapping[str, int]) -> bool:
 
 
 def _encode(sample: Sample) -> Record:
-    record: Record = {} if sample.id == UNNAMED else {"id": sample.id}
-    record["input"] = sample.question
-    if (reference := written_reference(sample)) is not None:
-        record["expected"] = reference
-    if sample.checks:
-        record["checks"] = sample.checks
-    if sample.references:
-        record["references"] = list(sample.references)
-    if sample.recorded and (sample.recorded.contexts or sample.recorded.retrieved_nothing):
-        record["context"] = list(sample.recorded.contexts)
-    if sample.reference_contexts:
-        record["reference_contexts"] = list(sample.reference_contexts)
-    if sample.relevant_documents:
-        grades = dict(sample.relevant_documents)
-        are_written = _are_graded(grades) or isinstance(sample.extra.get(_DOCUMENTS), Mapping)
-        record[_DOCUMENTS] = grades if are_written else list(grades)
-    if sample.relevant_chunk_ids:
-        record["relevant_chunk_ids"] = list(sample.relevant_chunk_ids)
-    if _NUGGETS in sample.extra:
-        record[_NUGGETS] = sample.extra[_NUGGETS]
-    if sample.tags:
-        record["tags"] = list(sample.tags)
-    if metadata := marked_metadata(sample, is_told=sample.reference is None):
-        record["metadata"] = metadata
-    return record
+    grades = dict(sample.relevant_documents)
+    are_written = _are_graded(grades) or isinstance(sample.extra.get(_DOCUMENTS), Mapping)
+    return stated(
+        {
+            "id": own_id(sample),
+            "input": sample.question,
+            "expected": written_reference(sample),
+            "checks": sample.checks or None,
+            "references": list(sample.references) or None,
+            "context": own_contexts(sample),
+            "reference_contexts": list(sample.reference_contexts) or None,
+            _DOCUMENTS: (grades if are_written else list(grades)) or None,
+            "relevant_chunk_ids": list(sample.relevant_chunk_ids) or None,
+            _NUGGETS: sample.extra.get(_NUGGETS),
+            "tags": list(sample.tags) or None,
+            "metadata": marked_metadata(sample, is_told=sample.reference is None) or None,
+        }
+    )
 
 
 _HOLDS = (

@@ -15,6 +15,7 @@ from rag_evaluation_framework.datasets.schemas import value_issues
 from rag_evaluation_framework.datasets.value_files import read_document, write_document
 from rag_evaluation_framework.errors import InputError, Issue, Problems, refused
 from rag_evaluation_framework.files.atomic import locked
+from rag_evaluation_framework.files.strict_json import stated
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.samples import (
     Annotation,
@@ -30,6 +31,7 @@ from rag_evaluation_framework.structs import replace
 # what is written. An annotation with quality scores is an :class:`AnswerQualityAnnotation`, any other a
 # :class:`CitationAnnotation`.
 
+_ABOUT = ("annotation_id", "query_id", "annotator_id", "timestamp")
 _CITATION_FIELDS = {
     "file": "file_name",
     "page": "page_number",
@@ -127,15 +129,9 @@ def save_annotations(
 def decoded_annotation(record: Mapping[str, Any]) -> Annotation:
     """Turn one valid annotation of a file into a record that loses nothing of it."""
     annotation: Annotation
-    citations = record.get("citations")
-    spans = (
-        None
-        if citations is None
-        else tuple(decode_citation(citation, _CITATION_FIELDS) for citation in citations)
-    )
-    about: dict[str, Any] = {
-        name: record.get(name) for name in ("annotation_id", "query_id", "annotator_id", "timestamp")
-    }
+    given = record.get("citations")
+    spans = tuple(decode_citation(citation, _CITATION_FIELDS) for citation in given or ())
+    about: dict[str, Any] = {name: record.get(name) for name in _ABOUT}
     if "quality_scores" in record:
         annotation = AnswerQualityAnnotation(
             **about,
@@ -143,21 +139,16 @@ def decoded_annotation(record: Mapping[str, Any]) -> Annotation:
             quality_scores=record["quality_scores"],
             overall_score=record.get("overall_score"),
             aspect_ratings=record.get("aspect_ratings", {}),
-            citations=spans,
+            citations=None if given is None else spans,
         )
     else:
-        annotation = CitationAnnotation(**about, citations=spans or ())
+        annotation = CitationAnnotation(**about, citations=spans)
     return replace(annotation, extra=residue(record, encoded_annotation(annotation)))
 
 
 def encoded_annotation(annotation: Annotation) -> dict[str, Any]:
     """Turn a record into one annotation of a file, the fields it came with included."""
-    record: dict[str, Any] = {
-        "annotation_id": annotation.annotation_id,
-        "query_id": annotation.query_id,
-        "annotator_id": annotation.annotator_id,
-        "timestamp": annotation.timestamp,
-    }
+    record: dict[str, Any] = {name: getattr(annotation, name) for name in _ABOUT}
     if isinstance(annotation, AnswerQualityAnnotation):
         record |= {
             "answer_text": annotation.answer_text,
@@ -167,8 +158,7 @@ def encoded_annotation(annotation: Annotation) -> dict[str, Any]:
         }
     if annotation.citations is not None:
         record["citations"] = encoded_citations(annotation.citations)
-    stated = {name: value for name, value in record.items() if value is not None}
-    return overlaid(stated, annotation.extra, replace=True)
+    return overlaid(stated(record), annotation.extra, replace=True)
 
 
 def encoded_citations(citations: Iterable[SpanCitation]) -> list[dict[str, Any]]:

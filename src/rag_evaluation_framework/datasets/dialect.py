@@ -150,6 +150,18 @@ def written_id(record: Mapping[str, Any]) -> str:
     return given if isinstance(given, str) and given else UNNAMED
 
 
+def own_id(sample: Sample) -> str | None:
+    """Return the id of a sample as its record has it; none of one that is :data:`UNNAMED`."""
+    return None if sample.id == UNNAMED else sample.id
+
+
+def own_contexts(sample: Sample) -> list[str] | None:
+    """Return the contexts of a sample as its record has them; an empty list where nothing was retrieved."""
+    recorded = sample.recorded
+    is_there = recorded is not None and (recorded.contexts or recorded.retrieved_nothing)
+    return list(recorded.contexts) if recorded is not None and is_there else None
+
+
 # Finds ids that occur twice in a file of any length, in eight bytes an id.
 #
 # The first pass keeps a 64-bit digest of each id; where two digests are equal, a second pass over the

@@ -16,6 +16,7 @@ from rag_evaluation_framework.datasets.schemas import schema, schema_issues
 from rag_evaluation_framework.datasets.value_files import DocumentFile, read_document, write_document
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, UsageError, shown
 from rag_evaluation_framework.files.access import open_reading, plain_name
+from rag_evaluation_framework.files.strict_json import stated
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import Document, DocumentId
 from rag_evaluation_framework.records.samples import (
@@ -65,13 +66,13 @@ def decode_document(document: Mapping[str, Any]) -> Document:
 
 def _encode_document(document: Document) -> dict[str, Any]:
     """Write a document, with what its own file said beyond the record's fields."""
-    written: dict[str, Any] = {"document_id": document.id}
-    if document.title is not None:
-        written["title"] = document.title
-    written["content"] = document.content
-    if document.metadata:
-        written["metadata"] = dict(document.metadata)
-    return overlaid(written, document.extra, replace=False)
+    written = {
+        "document_id": document.id,
+        "title": document.title,
+        "content": document.content,
+        "metadata": dict(document.metadata) or None,
+    }
+    return overlaid(stated(written), document.extra, replace=False)
 
 
 def _decode_query(query: Mapping[str, Any]) -> Sample:
@@ -94,7 +95,7 @@ def _decode_query(query: Mapping[str, Any]) -> Sample:
 
 
 def _encode_query(sample: Sample) -> dict[str, Any]:
-    query: dict[str, Any] = {
+    query = {
         "query_id": sample.id,
         "query_text": sample.question,
         "query_type": sample.query_type,
@@ -105,7 +106,7 @@ def _encode_query(sample: Sample) -> dict[str, Any]:
         "citations": [encode_citation(span) for span in sample.relevant_spans] or None,
         "metadata": marked_metadata(sample, is_told=is_refusal(sample.extra.get(_REFERENCE))) or None,
     }
-    return {name: value for name, value in query.items() if value is not None}
+    return stated(query)
 
 
 def decode_citation(
@@ -125,8 +126,7 @@ def decode_citation(
 
 def encode_citation(span: SpanCitation, fields: Mapping[str, str] = _CITATION_FIELDS) -> dict[str, Any]:
     """Write a citation, with what its own file said beyond the record's fields."""
-    known = {field: getattr(span, name) for name, field in fields.items()}
-    return {**span.extra, **{field: value for field, value in known.items() if value is not None}}
+    return {**span.extra, **stated({field: getattr(span, name) for name, field in fields.items()})}
 
 
 _QUERY = RecordDialect(
@@ -287,12 +287,9 @@ def encode_dataset(dataset: Dataset, path: str | Path) -> dict[str, Any]:
     """Return the dataset as a plain value; what its head must have and has not comes from the file's name."""
     is_own = dataset.dialect == KIND
     named = _stem(path)
-    value: dict[str, Any] = {
-        name: getattr(dataset, name) for name in _HEAD if getattr(dataset, name) is not None
-    }
-    value = {"dataset_id": named, "name": value.get("dataset_id", named), "version": DEFAULT_VERSION, **value}
-    if dataset.metadata:
-        value["metadata"] = dict(dataset.metadata)
+    head = stated({name: getattr(dataset, name) for name in _HEAD})
+    value = {"dataset_id": named, "name": head.get("dataset_id", named), "version": DEFAULT_VERSION, **head}
+    value |= {"metadata": dict(dataset.metadata)} if dataset.metadata else {}
     value["queries"] = [_QUERY.record(sample) for sample in dataset.samples]
     if dataset.documents:
         value["documents"] = [_encode_document(document) for document in dataset.documents]

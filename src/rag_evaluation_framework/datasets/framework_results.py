@@ -22,6 +22,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
+from rag_evaluation_framework.files.strict_json import stated
+
 Row = dict[str, Any]
 
 QUESTIONS = ("question", "query", "input", "user_input", "user_query", "text", "prompt")
@@ -67,8 +69,7 @@ def read_result(value: Any) -> Row | None:
         return read_result(value[-1]) if value and _role(value[-1]) else None
     read = plain_object(value)
     if isinstance(read, dict) and "role" in read:
-        told = {"answer": read["content"], "usage": _usage(value)}
-        return {name: part for name, part in told.items() if part is not None}
+        return stated({"answer": read["content"], "usage": _usage(value)})
     if isinstance(read, dict) and "text" in read:
         return {"contexts": [read]}
     return _of_mapping(read) if isinstance(read, dict) else None
@@ -139,8 +140,7 @@ def _answer_of_haystack(value: Any) -> Row | None:
     documents = getattr(value, "documents", None)
     if documents is None and (document := getattr(value, "document", None)) is not None:
         documents = [document]
-    read = {"question": value.query, "answer": value.data, "contexts": _contexts(documents or ())}
-    return {name: part for name, part in read.items() if part is not None}
+    return stated({"question": value.query, "answer": value.data, "contexts": _contexts(documents or ())})
 
 
 def _prediction(value: Any) -> Row | None:
@@ -258,4 +258,4 @@ def _of_pipeline(value: Mapping[Any, Any]) -> Row | None:
         answers = outputs.get("answers")
         if isinstance(answers, Sequence) and answers and (best := _answer_of_haystack(answers[0])):
             row |= {part: told for part, told in best.items() if told or part not in row}
-    return {part: told for part, told in row.items() if told is not None} or None
+    return stated(row) or None

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rag_evaluation_framework.datasets.dialect import UNNAMED, Record, RecordDialect, written_id
+from rag_evaluation_framework.datasets.dialect import Record, RecordDialect, own_contexts, own_id, written_id
 from rag_evaluation_framework.errors import invalid
+from rag_evaluation_framework.files.strict_json import stated
 from rag_evaluation_framework.records.samples import (
     Recorded,
     Role,
@@ -58,29 +59,21 @@ def _turns(user_input: Any) -> tuple[Turn, ...]:
 
 
 def _encode(sample: Sample) -> Record:
-    record: Record = {} if sample.id == UNNAMED else {"id": sample.id}
-    if len(sample.turns) == 1:
-        record["user_input"] = sample.question
-    else:
-        record["user_input"] = [
-            {
-                "content": turn.reference or "" if turn.content is None else turn.content,
-                "type": _TYPES[turn.role],
-            }
-            for turn in sample.turns
-        ]
-    recorded = sample.recorded or Recorded()
-    if recorded.contexts or recorded.retrieved_nothing:
-        record["retrieved_contexts"] = list(recorded.contexts)
-    if recorded.answer is not None:
-        record["response"] = recorded.answer
-    if (reference := refusal_or_answer(sample, "reference")) is not None:
-        record["reference"] = reference
-    if sample.reference_contexts:
-        record["reference_contexts"] = list(sample.reference_contexts)
-    if sample.relevant_chunk_ids:
-        record["reference_context_ids"] = list(sample.relevant_chunk_ids)
-    return record
+    messages = [
+        {"content": turn.reference or "" if turn.content is None else turn.content, "type": _TYPES[turn.role]}
+        for turn in sample.turns
+    ]
+    return stated(
+        {
+            "id": own_id(sample),
+            "user_input": sample.question if len(messages) == 1 else messages,
+            "retrieved_contexts": own_contexts(sample),
+            "response": sample.recorded and sample.recorded.answer,
+            "reference": refusal_or_answer(sample, "reference"),
+            "reference_contexts": list(sample.reference_contexts) or None,
+            "reference_context_ids": list(sample.relevant_chunk_ids) or None,
+        }
+    )
 
 
 _HOLDS = (
