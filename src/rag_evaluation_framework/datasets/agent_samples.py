@@ -11,10 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rag_evaluation_framework.datasets.dialect import Record, RecordDialect, own_contexts, own_id, written_id
+from rag_evaluation_framework.datasets.dialect import (
+    Record,
+    RecordDialect,
+    own_contexts,
+    own_id,
+    recorded_of,
+    written_id,
+)
 from rag_evaluation_framework.files.strict_json import stated
 from rag_evaluation_framework.records.samples import (
-    Recorded,
     Sample,
     Turn,
     marked_metadata,
@@ -27,7 +33,7 @@ _NUGGETS = "nuggets"
 
 
 def _decode(record: Mapping[str, Any]) -> Sample:
-    context, documents = record.get("context"), record.get(_DOCUMENTS, ())
+    documents = record.get(_DOCUMENTS, ())
     grades = _grades(documents)
     expected = read_expected(record.get("expected"), record.get("metadata"))
     return Sample(
@@ -35,9 +41,7 @@ def _decode(record: Mapping[str, Any]) -> Sample:
         turns=(Turn(role="user", content=record["input"]),),
         reference=expected.reference,
         references=tuple(record.get("references", ())),
-        recorded=None
-        if context is None
-        else Recorded(contexts=tuple(context), retrieved_nothing=not context),
+        recorded=recorded_of(record.get("context")),
         reference_contexts=tuple(record.get("reference_contexts", ())),
         relevant_documents=grades,
         relevant_chunk_ids=tuple(record.get("relevant_chunk_ids", ())),

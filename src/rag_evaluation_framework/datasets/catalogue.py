@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from rag_evaluation_framework.datasets.dialect import SIGNATURES
 from rag_evaluation_framework.datasets.evaluation_sets import read_dataset_document
-from rag_evaluation_framework.datasets.recognition import recognise
+from rag_evaluation_framework.datasets.recognition import GROUND_TRUTH_SUFFIXES, recognise
 from rag_evaluation_framework.datasets.value_files import read_document
 from rag_evaluation_framework.errors import (
     InputError,
@@ -140,7 +140,6 @@ def _identifier_key(identifier: str) -> tuple[bool, int, str]:
 # id and version are read from its content. A link that leads out of the folder is not followed.
 
 DATASET_SUFFIXES = SIGNATURES["evaluation-dataset"].suffixes
-GROUND_TRUTH_SUFFIXES = (".gt.json", ".gt.yaml", ".gt.yml", ".gt.jsonl")
 
 
 class CatalogueEntry(msgspec.Struct, frozen=True):
@@ -392,13 +391,8 @@ def _nothing_found(
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".parquet")
 _OTHER_KINDS = (
-    ".gt.json",
-    ".results.json",
-    ".results.csv",
-    ".results.parquet",
-    ".benchmark.json",
-    ".benchmark.parquet",
-    ".config.json",
+    *(".gt.json", ".results.json", ".results.csv", ".results.parquet"),
+    *(".benchmark.json", ".benchmark.parquet", ".config.json"),
 )
 
 

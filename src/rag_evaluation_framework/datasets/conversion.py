@@ -25,7 +25,7 @@ from rag_evaluation_framework.extensions import Dialect
 from rag_evaluation_framework.files.access import plain_name
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import Document, DocumentNames
-from rag_evaluation_framework.records.samples import Dataset, Refusal, Sample, Turn
+from rag_evaluation_framework.records.samples import Dataset, Recorded, Refusal, Sample, Turn
 from rag_evaluation_framework.structs import replace
 from rag_evaluation_framework.text.display import short_repr
 
@@ -276,37 +276,23 @@ def sample_fields(sample: Sample) -> Iterator[str]:
     if not needs_no_id(sample):
         yield "id"
     yield from _asked(sample.turns)
-    if sample.reference is not None:
-        yield "reference"
-    if sample.references:
-        yield "references"
-    if sample.recorded is not None:
-        yield from (f"recorded.{name}" for name in _RECORDED if _says(getattr(sample.recorded, name)))
-    if sample.reference_contexts:
-        yield "reference_contexts"
-    if sample.relevant_documents:
-        yield "relevant_documents"
-        if any(grade != 1 for grade in sample.relevant_documents.values()):
-            yield "grades"
-    if sample.relevant_spans:
-        yield "relevant_spans"
-        for name in _SPAN:
-            if any(_says(getattr(span, name)) for span in sample.relevant_spans):
-                yield f"relevant_spans.{name}"
-    if sample.relevant_chunk_ids:
-        yield "relevant_chunk_ids"
+    yield from _said_in(sample, "reference", "references")
+    yield from (f"recorded.{name}" for name in _said_in(sample.recorded or Recorded(), *_RECORDED))
+    yield from _said_in(sample, "reference_contexts", "relevant_documents")
+    if any(grade != 1 for grade in sample.relevant_documents.values()):
+        yield "grades"
+    yield from _said_in(sample, "relevant_spans")
+    of_spans = {name for span in sample.relevant_spans for name in _said_in(span, *_SPAN)}
+    yield from (f"relevant_spans.{name}" for name in _SPAN if name in of_spans)
+    yield from _said_in(sample, "relevant_chunk_ids")
     yield from _expected_field(sample)
-    if sample.checks:
-        yield "checks"
-    yield from (name for name in _LABELS if _says(getattr(sample, name)))
-    if sample.trace is not None:
-        yield "trace"
+    yield from _said_in(sample, "checks", *_LABELS, "trace")
     yield from _extra_fields(sample.extra, "extra")
 
 
 def dataset_fields(dataset: Dataset) -> Iterator[str]:
     """Yield the name of everything the dataset says beside its samples."""
-    yield from (f"dataset.{name}" for name in _HEAD if _says(getattr(dataset, name)))
+    yield from (f"dataset.{name}" for name in _said_in(dataset, *_HEAD))
     if dataset.documents:
         yield "dataset.documents"
     names = {name: None for document in dataset.documents for name in _document_fields(document)}
@@ -330,17 +316,11 @@ def _expected_field(sample: Sample) -> Iterator[str]:
         return
     yield f"expectation.{type(expectation).__name__.lower()}"
     if isinstance(expectation, Refusal):
-        if expectation.reason is not None:
-            yield "expectation.reason"
-        if expectation.pattern is not None:
-            yield "expectation.pattern"
+        yield from (f"expectation.{name}" for name in _said_in(expectation, "reason", "pattern"))
 
 
 def _document_fields(document: Document) -> Iterator[str]:
-    if document.title is not None:
-        yield "title"
-    if document.metadata:
-        yield "metadata"
+    yield from _said_in(document, "title", "metadata")
     yield from _extra_fields(document.extra, "extra")
 
 
@@ -351,6 +331,11 @@ def _extra_fields(extra: Mapping[str, Any], prefix: str) -> Iterator[str]:
             yield from _extra_fields(value, f"{prefix}.{name}")
         elif _says(value):
             yield f"{prefix}.{name}"
+
+
+def _said_in(record: Any, *names: str) -> Iterator[str]:
+    """Yield the names of the fields that say something."""
+    return (name for name in names if _says(getattr(record, name)))
 
 
 def _says(value: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from rag_evaluation_framework.records.samples import (
     Layout,
     Origin,
     Preview,
+    Recorded,
     Sample,
     is_made_id,
     is_refusal,
@@ -160,6 +161,18 @@ def own_contexts(sample: Sample) -> list[str] | None:
     recorded = sample.recorded
     is_there = recorded is not None and (recorded.contexts or recorded.retrieved_nothing)
     return list(recorded.contexts) if recorded is not None and is_there else None
+
+
+def recorded_of(
+    contexts: Sequence[str] | None, answer: str | None = None, *, sources: tuple[str, ...] = ()
+) -> Recorded | None:
+    """Return what a record says of an answer; ``None`` where it has neither contexts nor an answer."""
+    if contexts is None and answer is None:
+        return None
+    is_empty = contexts is not None and not contexts
+    return Recorded(
+        contexts=tuple(contexts or ()), sources=sources, answer=answer, retrieved_nothing=is_empty
+    )
 
 
 # Finds ids that occur twice in a file of any length, in eight bytes an id.

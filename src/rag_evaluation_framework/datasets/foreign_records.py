@@ -18,8 +18,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rag_evaluation_framework.datasets.dialect import PLACES, UNNAMED, Record
+from rag_evaluation_framework.datasets.dialect import (
+    PLACES,
+    UNNAMED,
+    Record,
+    own_contexts,
+    own_id,
+    recorded_of,
+)
 from rag_evaluation_framework.errors import InputError, Issue, invalid, shown
+from rag_evaluation_framework.files.strict_json import stated
 from rag_evaluation_framework.records.samples import (
     REFUSAL,
     Recorded,
@@ -125,22 +133,13 @@ class Fields(msgspec.Struct, frozen=True, kw_only=True):
             if name != "metadata" and "metadata" in found and head == found["metadata"].path and rest:
                 metadata.pop(rest, None)
         expected = read_expected(told[0] if told else None, metadata)
-        contexts, answer = value("contexts", None), value("answer", None)
-        recorded = None
-        if contexts is not None or answer is not None:
-            texts, sources = contexts or ((), ())
-            recorded = Recorded(
-                contexts=texts,
-                sources=sources,
-                answer=answer,
-                retrieved_nothing=contexts is not None and not texts,
-            )
+        texts, sources = value("contexts", (None, ()))
         return Sample(
             id=value("id", UNNAMED),
             turns=value("question", ()),
             reference=expected.reference,
             references=() if expected.reference is None else tuple(told[1:]),
-            recorded=recorded,
+            recorded=recorded_of(texts, value("answer", None), sources=sources),
             reference_contexts=value("reference_contexts", ((), ()))[0],
             expectation=expected.refusal,
             tags=value("tags", ()),
@@ -161,9 +160,7 @@ class Fields(msgspec.Struct, frozen=True, kw_only=True):
         """Return the record of a sample, each field where its own file had it, else where it belongs."""
         marks = sample.extra.get(PLACES, {})
         record: Record = {}
-        for name, value in self._said(sample):
-            if name not in self.paths:
-                continue
+        for name, value in self._said(sample).items():
             path, form = self.paths[name].split()[0], ""
             if isinstance(marks, Mapping) and name in marks:
                 ((path, inner),) = marks[name].items()
@@ -171,27 +168,21 @@ class Fields(msgspec.Struct, frozen=True, kw_only=True):
             _put(record, path.split("."), self._formed(name, value, form))
         return record
 
-    def _said(self, sample: Sample) -> Iterator[tuple[str, Any]]:
-        """Yield what a sample says, under the names of the table; metadata first, others may stand within."""
-        refuses = isinstance(sample.expectation, Refusal)
-        if metadata := marked_metadata(sample, is_told=sample.reference is None):
-            yield "metadata", metadata
-        if sample.id != UNNAMED:
-            yield "id", sample.id
-        yield "question", sample.turns
+    def _said(self, sample: Sample) -> Record:
+        """Return what a sample says, by the names of the table; metadata first, others may stand within."""
+        told = [REFUSAL] if isinstance(sample.expectation, Refusal) else None
         recorded = sample.recorded or Recorded()
-        if recorded.answer is not None:
-            yield "answer", recorded.answer
-        if recorded.contexts or recorded.retrieved_nothing:
-            yield "contexts", (recorded.contexts, recorded.sources)
-        if sample.reference is not None:
-            yield "reference", [sample.reference, *sample.references]
-        elif refuses:
-            yield "reference", [REFUSAL]
-        if sample.reference_contexts:
-            yield "reference_contexts", (sample.reference_contexts, ())
-        if sample.tags:
-            yield "tags", list(sample.tags)
+        fields = {
+            "metadata": marked_metadata(sample, is_told=sample.reference is None) or None,
+            "id": own_id(sample),
+            "question": sample.turns,
+            "answer": recorded.answer,
+            "contexts": None if own_contexts(sample) is None else (recorded.contexts, recorded.sources),
+            "reference": told if sample.reference is None else [sample.reference, *sample.references],
+            "reference_contexts": (sample.reference_contexts, ()) if sample.reference_contexts else None,
+            "tags": list(sample.tags) or None,
+        }
+        return {name: value for name, value in stated(fields).items() if name in self.paths}
 
     def _formed(self, name: str, value: Any, form: str) -> Any:
         if name == "id":

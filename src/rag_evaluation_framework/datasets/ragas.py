@@ -10,33 +10,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rag_evaluation_framework.datasets.dialect import Record, RecordDialect, own_contexts, own_id, written_id
+from rag_evaluation_framework.datasets.dialect import (
+    Record,
+    RecordDialect,
+    own_contexts,
+    own_id,
+    recorded_of,
+    written_id,
+)
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.files.strict_json import stated
-from rag_evaluation_framework.records.samples import (
-    Recorded,
-    Role,
-    Sample,
-    Turn,
-    read_expected,
-    refusal_or_answer,
-)
+from rag_evaluation_framework.records.samples import Role, Sample, Turn, read_expected, refusal_or_answer
 
 _ROLES: Mapping[str, Role] = {"human": "user", "ai": "assistant", "system": "system"}
 _TYPES: Mapping[str, str] = {role: type_ for type_, role in _ROLES.items()}
 
 
 def _decode(record: Mapping[str, Any]) -> Sample:
-    contexts, answer = record.get("retrieved_contexts"), record.get("response")
     chunk_ids = record.get("reference_context_ids") or ()
     expected = read_expected(record.get("reference"))
     return Sample(
         id=written_id(record),
         turns=_turns(record["user_input"]),
         reference=expected.reference,
-        recorded=None
-        if contexts is None and answer is None
-        else Recorded(contexts=tuple(contexts or ()), answer=answer, retrieved_nothing=contexts == []),
+        recorded=recorded_of(record.get("retrieved_contexts"), record.get("response")),
         reference_contexts=tuple(record.get("reference_contexts") or ()),
         expectation=expected.refusal,
         relevant_chunk_ids=tuple(chunk_ids) if all(isinstance(item, str) for item in chunk_ids) else (),

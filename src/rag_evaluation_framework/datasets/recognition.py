@@ -500,7 +500,7 @@ def named_format(path: Path) -> str | None:
 ANNOTATIONS = "annotations"
 """The folder that has one of its own for each annotator."""
 
-_TRUTH_SUFFIXES = (".gt.json", ".gt.yaml", ".gt.yml", ".gt.jsonl")
+GROUND_TRUTH_SUFFIXES = (".gt.json", ".gt.yaml", ".gt.yml", ".gt.jsonl")
 _ENDING = re.compile(r"(\.eval)?\.(jsonl?|ya?ml|csv|tsv|parquet|trec|qrels)(\.(gz|zst))?\Z", re.IGNORECASE)
 _PERSON = re.compile(r"\w[\w .@+-]{0,63}")
 
@@ -574,4 +574,4 @@ def _folders(path: Path) -> list[Path]:
 
 
 def _truth_named(folder: Path, name: str) -> Path | None:
-    return next((path for end in _TRUTH_SUFFIXES if (path := folder / f"{name}{end}").is_file()), None)
+    return next((path for end in GROUND_TRUTH_SUFFIXES if (path := folder / f"{name}{end}").is_file()), None)

@@ -48,31 +48,23 @@ _FIRST_NUMBERS = tuple(f"[{number}] " for number in range(1, 21))
 Record = dict[str, Any]
 
 
+def _record(record: Mapping[str, Any], said: Record, **more: Any) -> Record:
+    """Return the record of a split: which task it is, what is ``said``, what retrieval did, and metadata."""
+    task = {name: record[name] for name in ("task_id", "task_type")}
+    return {**task, **said, **_retrieval(record), **more, "metadata": record.get("metadata", {})}
+
+
 def qa_record(record: Mapping[str, Any]) -> Record:
     """Return the record of the question answering split."""
     reference = first_text(record, REFERENCE_NAMES)
-    retrieval = _retrieval(record)
-    return {
-        "task_id": record["task_id"],
-        "task_type": record["task_type"],
-        "question": first_text(record, QUESTION_NAMES),
-        "reference_answer": reference,
-        **retrieval,
-        "answer_citations": answer_citations(record, reference),
-        "metadata": record.get("metadata", {}),
-    }
+    said: Record = {"question": first_text(record, QUESTION_NAMES), "reference_answer": reference}
+    return _record(record, said, answer_citations=answer_citations(record, reference))
 
 
 def summary_record(record: Mapping[str, Any]) -> Record:
     """Return the record of the summarisation split."""
-    return {
-        "task_id": record["task_id"],
-        "task_type": record["task_type"],
-        "instruction": first_text(record, QUESTION_NAMES),
-        "reference_summary": first_text(record, REFERENCE_NAMES),
-        **_retrieval(record),
-        "metadata": record.get("metadata", {}),
-    }
+    asked, reference = first_text(record, QUESTION_NAMES), first_text(record, REFERENCE_NAMES)
+    return _record(record, {"instruction": asked, "reference_summary": reference})
 
 
 def citation_record(record: Mapping[str, Any]) -> Record:
@@ -91,16 +83,9 @@ def citation_record(record: Mapping[str, Any]) -> Record:
 
 def retrieval_record(record: Mapping[str, Any]) -> Record:
     """Return the record of the split of retrieval diagnostics: what was retrieved, and what is relevant."""
-    metadata = record.get("metadata", {})
-    relevant = record.get("relevant_chunk_ids") or metadata.get(CHUNK_IDS)
-    return {
-        "task_id": record["task_id"],
-        "task_type": record["task_type"],
-        "question": first_text(record, QUESTION_NAMES),
-        "relevant_chunk_ids": relevant if is_texts(relevant) else [],
-        **_retrieval(record),
-        "metadata": metadata,
-    }
+    relevant = record.get("relevant_chunk_ids") or record.get("metadata", {}).get(CHUNK_IDS)
+    chunk_ids = relevant if is_texts(relevant) else []
+    return _record(record, {"question": first_text(record, QUESTION_NAMES), "relevant_chunk_ids": chunk_ids})
 
 
 def is_texts(value: Any) -> bool:

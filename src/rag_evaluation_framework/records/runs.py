@@ -22,7 +22,7 @@ from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.files.strict_json import stated
 from rag_evaluation_framework.records.documents import CharacterSpan, require_unique
 from rag_evaluation_framework.records.responses import Failure, History, Hit, Response
-from rag_evaluation_framework.records.samples import Usage
+from rag_evaluation_framework.records.samples import Usage, known_sum
 from rag_evaluation_framework.records.scores import TIMING_METHOD, Score
 from rag_evaluation_framework.text.display import short_repr
 from rag_evaluation_framework.version import __version__
@@ -503,12 +503,12 @@ class JudgeUsage(msgspec.Struct, frozen=True, kw_only=True):
 
     def _combined(self, other: JudgeUsage, sign: int) -> JudgeUsage:
         votes = _counts(self.failed_votes, other.failed_votes, sign)
-        cost = _sum(self.cost_usd, other.cost_usd, sign)
+        cost = known_sum(self.cost_usd, other.cost_usd, sign)
         return JudgeUsage(
             judge=self.judge,
             calls=self.calls + sign * other.calls,
-            input_tokens=_sum(self.input_tokens, other.input_tokens, sign),
-            output_tokens=_sum(self.output_tokens, other.output_tokens, sign),
+            input_tokens=known_sum(self.input_tokens, other.input_tokens, sign),
+            output_tokens=known_sum(self.output_tokens, other.output_tokens, sign),
             cost_usd=None if cost is None else round(cost, 10),
             failed_votes={model: count for model, count in votes.items() if count},
             decided=_counts(self.decided, other.decided, sign),
@@ -518,10 +518,6 @@ class JudgeUsage(msgspec.Struct, frozen=True, kw_only=True):
 
 def _counts(first: Mapping[str, int], second: Mapping[str, int], sign: int) -> dict[str, int]:
     return {name: first.get(name, 0) + sign * second.get(name, 0) for name in {**first, **second}}
-
-
-def _sum(first: Any, second: Any, sign: int) -> Any:
-    return first if second is None else (first or 0) + sign * second
 
 
 class Spread(msgspec.Struct, frozen=True):

@@ -134,14 +134,15 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
         if other is None:
             return self
         return Usage(
-            input_tokens=_known_sum(self.input_tokens, other.input_tokens),
-            output_tokens=_known_sum(self.output_tokens, other.output_tokens),
-            cost_usd=_known_sum(self.cost_usd, other.cost_usd),
+            input_tokens=known_sum(self.input_tokens, other.input_tokens),
+            output_tokens=known_sum(self.output_tokens, other.output_tokens),
+            cost_usd=known_sum(self.cost_usd, other.cost_usd),
         )
 
 
-def _known_sum(one: Any, other: Any) -> Any:
-    return one if other is None else (one or 0) + other
+def known_sum(one: Any, other: Any, sign: int = 1) -> Any:
+    """Add what is known, or take it away; ``None`` where neither is."""
+    return one if other is None else (one or 0) + sign * other
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True):

@@ -94,6 +94,13 @@ def _occurrences(wanted: str, text: str) -> Iterator[int]:
         yield at
 
 
+def _whole_places(wanted: str, text: str) -> Iterator[Span]:
+    """Yield where a text stands in whole words inside another, character by character."""
+    for start in _occurrences(wanted, text):
+        if is_whole(text, start, start + len(wanted)):
+            yield Span(start, start + len(wanted))
+
+
 # Snippets: to the letter, or with other white space. White space may be of any kind and length. Beside a
 # Chinese or Japanese character there may be more or less of it, since lines are broken there; between two
 # others there is some in both, or none in either. All searches are linear in the text.
@@ -343,7 +350,7 @@ class ExcerptFinder:
             return "empty-excerpt"
         forms = list(dict.fromkeys((excerpt.strip(), _WRAPPING.sub("", excerpt))))
         for form in forms:
-            if places := list(islice(self._exact_places(form), MOST_PLACES)):
+            if places := list(islice(_whole_places(form, self.text), MOST_PLACES)):
                 return _chosen([*places, *self._other_spacings(form, places)], "exact", near)
         wanted = [FoldedText(form).folded for form in forms]
         for form in wanted:
@@ -376,11 +383,6 @@ class ExcerptFinder:
         if not is_elided or self.locate(excerpt) != "excerpt-not-found":
             return [excerpt]
         return parts
-
-    def _exact_places(self, wanted: str) -> Iterator[Span]:
-        for start in _occurrences(wanted, self.text):
-            if is_whole(self.text, start, start + len(wanted)):
-                yield Span(start, start + len(wanted))
 
     def _other_spacings(self, wanted: str, places: Sequence[Span]) -> Iterator[Span]:
         """Yield the places that have the same text with other white space: a copy fits them all."""
@@ -499,9 +501,8 @@ def _sentence(wanted: str, text: str) -> Span | None:
 
 def _passage(wanted: str, text: str) -> Span | None:
     """Return where the words stand, character by character if they do, else folded."""
-    for start in _occurrences(wanted, text):
-        if is_whole(text, start, start + len(wanted)):
-            return Span(start, start + len(wanted))
+    if (place := next(_whole_places(wanted, text), None)) is not None:
+        return place
     characters, places = _searched(text)
     sought, _ = _squeezed(wanted)
     for first in _occurrences(sought, characters):
