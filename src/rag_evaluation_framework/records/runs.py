@@ -20,6 +20,12 @@ from rag_evaluation_framework.errors import (
 )
 from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.files.strict_json import stated
+from rag_evaluation_framework.records.citations import (
+    Citation,
+    ContextCitation,
+    SpanCitation,
+    TokenSpanCitation,
+)
 from rag_evaluation_framework.records.documents import CharacterSpan, require_unique
 from rag_evaluation_framework.records.responses import Failure, History, Hit, Response
 from rag_evaluation_framework.records.samples import Usage, known_sum
@@ -28,12 +34,6 @@ from rag_evaluation_framework.text.display import short_repr
 from rag_evaluation_framework.version import __version__
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.records.citations import (
-        Citation,
-        ContextCitation,
-        SpanCitation,
-        TokenSpanCitation,
-    )
     from rag_evaluation_framework.records.steps import TraceChoice
     from rag_evaluation_framework.workers import Crew
 
@@ -354,7 +354,8 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
 # runs (the latency, and scores whose method is :data:`TIMING_METHOD`) goes to a section of its own, so
 # that equal results are equal bytes.
 
-_KIND_OF = {"SpanCitation": "characters", "TokenSpanCitation": "tokens", "ContextCitation": "context"}
+_CITATIONS = {"characters": SpanCitation, "tokens": TokenSpanCitation, "context": ContextCitation}
+_KIND_OF = {record: kind for kind, record in _CITATIONS.items()}
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True):
@@ -384,9 +385,7 @@ def result_fields(result: SampleResult) -> dict[str, Any]:
         "retrieved_nothing": response.retrieved_nothing or None,
         "contexts": list(response.contexts) or None,
         "context_origin": response.context_origin,
-        "citations": [
-            {"kind": _KIND_OF[type(cited).__name__], **_present(cited)} for cited in response.citations
-        ]
+        "citations": [{"kind": _KIND_OF[type(cited)], **_present(cited)} for cited in response.citations]
         or None,
         "usage": None if response.usage is None else _present(response.usage),
         "failure": None if response.failure is None else _present(response.failure),
@@ -420,19 +419,15 @@ def timing_from(timing: Mapping[str, Any]) -> Timing:
 
 
 def _response(written: Mapping[str, Any], latency_ms: float | None) -> Response:
-    usage, failure = written.get("usage"), written.get("failure")
-    return Response(
-        text=written.get("text"),
-        hits=tuple(_hit(hit) for hit in written.get("hits", ())),
-        retrieved_nothing=written.get("retrieved_nothing", False),
-        contexts=tuple(written.get("contexts", ())),
-        context_origin=written.get("context_origin"),
-        citations=tuple(_citation(cited) for cited in written.get("citations", ())),
-        usage=None if usage is None else Usage(**usage),
-        latency_ms=latency_ms,
-        failure=None if failure is None else Failure(**failure),
-        metadata=written.get("metadata", {}),
-    )
+    read = {
+        **written,
+        "hits": tuple(map(_hit, written.get("hits", ()))),
+        "contexts": tuple(written.get("contexts", ())),
+        "citations": tuple(map(_citation, written.get("citations", ()))),
+        "usage": msgspec.convert(written.get("usage"), Usage | None),
+        "failure": msgspec.convert(written.get("failure"), Failure | None),
+    }
+    return Response(**read, latency_ms=latency_ms)
 
 
 def _hit_fields(hit: Hit) -> dict[str, Any]:
@@ -446,15 +441,9 @@ def _hit(written: Mapping[str, Any]) -> Hit:
 
 
 def _citation(written: Mapping[str, Any]) -> Citation:
-    given = {name: value for name, value in written.items() if name != "kind"}
-    return _citation_records()[written["kind"]](**given)
-
-
-@cache
-def _citation_records() -> dict[str, type[ContextCitation] | type[SpanCitation] | type[TokenSpanCitation]]:
-    from rag_evaluation_framework.records.citations import ContextCitation, SpanCitation, TokenSpanCitation
-
-    return {_KIND_OF[each.__name__]: each for each in (ContextCitation, SpanCitation, TokenSpanCitation)}
+    kind: Any = _CITATIONS[written["kind"]]
+    found: Citation = kind(**{name: value for name, value in written.items() if name != "kind"})
+    return found
 
 
 def _present(record: msgspec.Struct) -> dict[str, Any]:

@@ -28,12 +28,10 @@ def short_repr(record: Any) -> str:
     values = {name: getattr(record, name) for name in field_names(record)}
     written = {name: f"{name}={_REPR.repr(value)}" for name, value in values.items()}
 
-    def _is_usual(name: str) -> bool:
-        return name in usual and values[name] == usual[name]
-
     name = type(record).__qualname__
     if sum(map(len, written.values())) > _LONGEST_REPR:
-        written = {each: text for each, text in written.items() if not _is_usual(each)}
+        is_own = {each: each not in usual or value != usual[each] for each, value in values.items()}
+        written = {each: text for each, text in written.items() if is_own[each]}
     told = ", ".join(written.values())
     return f"{name}({told if len(told) <= _LONGEST_REPR else f'{told[:_LONGEST_REPR]}…'})"
 
