@@ -114,12 +114,9 @@ def _read_documents(path: Path) -> Iterator[Document]:
 
 def _written_document(document: Document, dataset: Dataset) -> dict[str, Any]:
     # A document that comes from elsewhere has an empty title, because readers of BEIR expect the field.
-    written: dict[str, Any] = {"_id": document.id}
-    if document.title is not None or dataset.dialect != NAME:
-        written["title"] = document.title or ""
-    written["text"] = document.content
-    if document.metadata:
-        written["metadata"] = dict(document.metadata)
+    title = document.title if dataset.dialect == NAME else document.title or ""
+    known = {"_id": document.id, "title": title, "text": document.content}
+    written = strict_json.stated({**known, "metadata": dict(document.metadata) or None})
     return overlaid(written, document.extra, replace=False) if dataset.dialect == NAME else written
 
 
@@ -150,10 +147,8 @@ def _contradictions(splits: Mapping[str, Mapping[str, int]]) -> Iterator[Issue]:
 
 
 def _encode_query(sample: Sample) -> dict[str, Any]:
-    query: dict[str, Any] = {"_id": sample.id, "text": sample.question}
-    if sample.metadata:
-        query["metadata"] = dict(sample.metadata)
-    return query
+    metadata = dict(sample.metadata) or None
+    return strict_json.stated({"_id": sample.id, "text": sample.question, "metadata": metadata})
 
 
 def _written_query(sample: Sample) -> dict[str, Any]:

@@ -26,13 +26,13 @@ from rag_evaluation_framework.datasets.dialect import (
     own_id,
     recorded_of,
 )
+from rag_evaluation_framework.datasets.row_parts import ROLES
 from rag_evaluation_framework.errors import InputError, Issue, invalid, shown
 from rag_evaluation_framework.files.strict_json import stated
 from rag_evaluation_framework.records.samples import (
     REFUSAL,
     Recorded,
     Refusal,
-    Role,
     Sample,
     Turn,
     marked_metadata,
@@ -52,11 +52,6 @@ _NAMES: Mapping[str, str] = {
 }
 _CONTENTS = ("page_content", "content", "text", "document", "chunk", "context")
 _SOURCES = ("source", "document_id", "doc_id", "file_name", "file_path", "id")
-_ROLES: Mapping[str, Role] = {
-    **dict.fromkeys(("user", "human"), "user"),
-    **dict.fromkeys(("assistant", "ai"), "assistant"),
-    **dict.fromkeys(("system", "developer"), "system"),
-}
 # Assertions whose value is a right answer, not a rule about it.
 _ASSERTED = (
     "equals icontains contains contains-any icontains-any similar factuality model-graded-factuality "
@@ -302,7 +297,7 @@ def _inner(message: Mapping[str, Any]) -> Mapping[str, Any]:
 def _turn(message: Mapping[str, Any]) -> Turn | None:
     """Return what a user, an assistant or the system says; a tool says nothing that is asked."""
     inner = _inner(message)
-    role = _ROLES.get(str(inner.get("role") or inner.get("type") or message.get("type")).lower())
+    role = ROLES.get(str(inner.get("role") or inner.get("type") or message.get("type")).lower())
     text = _text(inner["content"])
     return None if role is None or text is None else Turn(role=role, content=text)
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from rag_evaluation_framework.errors import InputError, Issue, invalid, shown
 from rag_evaluation_framework.files.strict_json import decode, finite_number
 from rag_evaluation_framework.records.citations import Citation, ContextCitation, citations_in
-from rag_evaluation_framework.records.samples import Usage
+from rag_evaluation_framework.records.samples import Role, Usage
 
 PARTS = (
     *("question", "reference", "answer", "contexts", "id", "relevant_documents", "relevant_chunk_ids"),
@@ -23,6 +23,13 @@ PARTS = (
     *("usage", "input_tokens", "output_tokens", "total_tokens", "cost", "latency_ms", "latency_s"),
 )
 """What a row may hold, in the order in which it is looked for."""
+
+ROLES: Mapping[str, Role] = {
+    **dict.fromkeys(("user", "human"), "user"),
+    **dict.fromkeys(("assistant", "ai", "bot", "model"), "assistant"),
+    **dict.fromkeys(("system", "developer"), "system"),
+}
+"""Who says a message, by what people call them."""
 
 TOKENS = ("input_tokens", "output_tokens", "total_tokens")
 OF_USAGE = (*TOKENS, "cost")

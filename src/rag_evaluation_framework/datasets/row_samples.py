@@ -16,6 +16,7 @@ from rag_evaluation_framework.datasets.record_files import PlacedRecord
 from rag_evaluation_framework.datasets.row_fields import Place, RowReading, truth_value
 from rag_evaluation_framework.datasets.row_parts import (
     OF_USAGE,
+    ROLES,
     TOKENS,
     amount,
     as_number,
@@ -35,7 +36,6 @@ from rag_evaluation_framework.records.samples import (
     Origin,
     Recorded,
     Refusal,
-    Role,
     Sample,
     Turn,
     Usage,
@@ -44,11 +44,6 @@ from rag_evaluation_framework.records.samples import (
 
 _LONGEST_LABEL = 200
 _NUGGETS = "nuggets"
-_ROLES: Mapping[str, Role] = {
-    **dict.fromkeys(("user", "human"), "user"),
-    **dict.fromkeys(("assistant", "ai", "bot", "model"), "assistant"),
-    "system": "system",
-}
 _BETWEEN = re.compile(r"\n[ \t]*(?:-{3,}|\*{3,}|={3,})[ \t]*\n|\n[ \t]*\n")
 
 
@@ -403,7 +398,7 @@ def _conversation(where: str, messages: Sequence[Any]) -> tuple[tuple[Turn, ...]
         at = f"{where}[{index}]"
         if not isinstance(message, dict):
             raise invalid(at, "a message with role and content", message, code="wrong-type")
-        role = _ROLES.get(str(message.get("role", message.get("type", ""))).casefold())
+        role = ROLES.get(str(message.get("role", message.get("type", ""))).casefold())
         text = _text(f"{at}.content", message.get("content"))
         if role is None or text is None:
             continue  # of a tool, or one that only calls a tool
