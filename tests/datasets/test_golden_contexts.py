@@ -17,6 +17,7 @@ from rag_evaluation_framework.datasets.golden_contexts import (
     spans_of_contexts,
 )
 from rag_evaluation_framework.datasets.golden_sets import FACTUAL
+from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.text.spans import Span
 
@@ -54,7 +55,7 @@ def samples_of(path: Path) -> tuple[Sample, ...]:
 
 def test_a_snippet_is_located_to_the_character(tmp_path: Path) -> None:
     path = golden_set(tmp_path, context("欢迎来到流泉之众！"))
-    assert golden_context_issues(path) == []
+    assert golden_context_issues(read_dataset(path)) == []
     (span,) = located(samples_of(path)[0])
     # 序章\n is 3 characters, the header with its line end 10, 玛拉妮： 4.
     assert (span.file, span.start, span.end) == (DIALOGUE, 17, 26)
@@ -69,7 +70,7 @@ def test_a_line_broken_in_the_source_is_found_and_the_span_is_that_of_the_source
 
 def test_a_snippet_under_another_header_is_an_error_that_says_where_it_is(tmp_path: Path) -> None:
     path = golden_set(tmp_path, context("恰斯卡：加油，卡齐娜！"))
-    (issue,) = golden_context_issues(path)
+    (issue,) = golden_context_issues(read_dataset(path))
     assert (issue.code, issue.severity) == ("snippet-not-found", "error")
     assert (issue.path, issue.line) == ("[0].golden_context.snippet", 8)
     assert issue.file == str(path)
@@ -80,14 +81,14 @@ def test_a_snippet_under_another_header_is_an_error_that_says_where_it_is(tmp_pa
 
 def test_a_snippet_in_several_places_is_a_warning_and_gives_no_span(tmp_path: Path) -> None:
     path = golden_set(tmp_path, context("加油，卡齐娜！", "竞技场/看台"))
-    (issue,) = golden_context_issues(path)
+    (issue,) = golden_context_issues(read_dataset(path))
     assert (issue.code, issue.severity, issue.found) == ("snippet-ambiguous", "warning", "one in lines 8, 9")
     assert located(samples_of(path)[0]) == []
 
 
 def test_a_scene_that_comes_back_is_searched_in_all_its_places(tmp_path: Path) -> None:
     path = golden_set(tmp_path, context("派蒙：又回到这里了。"))
-    assert golden_context_issues(path) == []
+    assert golden_context_issues(read_dataset(path)) == []
     assert len(located(samples_of(path)[0])) == 1
 
 
@@ -115,7 +116,7 @@ def test_each_doubt_has_its_code_and_severity_and_gives_no_span(
     tmp_path: Path, golden_context: Any, code: str, severity: str, where: str
 ) -> None:
     path = golden_set(tmp_path, golden_context)
-    (issue,) = golden_context_issues(path)
+    (issue,) = golden_context_issues(read_dataset(path))
     assert (issue.code, issue.severity, issue.path) == (code, severity, f"[0].{where}")
     assert issue.line is not None
     assert located(samples_of(path)[0]) == []
@@ -139,7 +140,7 @@ def unnamed(folder: Path, *contexts: Any, documents: bool) -> tuple[list[Issue],
         place = folder / "evaluation" / "golden_contexts" / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8")
-    return golden_context_issues(path), list(spans_of_contexts(samples).values())
+    return golden_context_issues(read_dataset(path)), list(spans_of_contexts(samples).values())
 
 
 @pytest.mark.parametrize("documents", [True, False], ids=["corpus", "golden_contexts"])
@@ -181,7 +182,7 @@ def test_a_header_without_a_snippet_is_truth_at_the_level_of_its_scene(tmp_path:
         tmp_path, {"file": DIALOGUE, "scene_header": "竞技场/看台"}, context("...", "竞技场/看台")
     )
     # Nothing is missing in the first; the second has a snippet to be filled in.
-    (issue,) = golden_context_issues(path)
+    (issue,) = golden_context_issues(read_dataset(path))
     assert (issue.code, issue.severity, issue.path) == (
         "snippet-missing",
         "warning",
@@ -214,13 +215,13 @@ def test_the_file_of_a_context_may_have_any_of_five_names(tmp_path: Path, field:
     FACTUAL.write(FACTUAL.read(path), copy)
     assert strict_json.decode(copy.read_bytes()) == strict_json.decode(path.read_bytes())
     wrong = golden_set(tmp_path, {"snippet": "x", field: "Data/none.txt"})
-    (issue,) = golden_context_issues(wrong)
+    (issue,) = golden_context_issues(read_dataset(wrong))
     assert (issue.code, issue.path) == ("context-file-missing", f"[0].golden_context.{field}")
 
 
 def test_a_file_that_is_not_there_is_a_warning_as_long_as_nothing_is_looked_for_in_it(tmp_path: Path) -> None:
     path = golden_set(tmp_path, context("...", file="Data/none.txt"))
-    assert [(issue.code, issue.severity) for issue in golden_context_issues(path)] == [
+    assert [(issue.code, issue.severity) for issue in golden_context_issues(read_dataset(path))] == [
         ("snippet-missing", "warning"),
         ("context-file-missing", "warning"),
     ]
@@ -231,7 +232,7 @@ def test_a_link_out_of_the_project_is_not_followed(tmp_path: Path) -> None:
     project = tmp_path / "one" / "project"
     path = golden_set(project, context("密码", None, "leak.txt"))
     (project / "leak.txt").symlink_to(tmp_path / "secret.txt")
-    (issue,) = golden_context_issues(path)
+    (issue,) = golden_context_issues(read_dataset(path))
     assert issue.code == "context-outside"
 
 
@@ -253,7 +254,7 @@ def test_contexts_of_a_set_written_in_lines_name_the_line(tmp_path: Path) -> Non
     path = golden_set(tmp_path, context("欢迎"), context("没有"))
     lines = tmp_path / "evaluation" / "datasets" / "factual.jsonl"
     FACTUAL.write(FACTUAL.read(path), lines)
-    (issue,) = golden_context_issues(lines)
+    (issue,) = golden_context_issues(read_dataset(lines))
     assert (issue.line, issue.path) == (2, "golden_context.snippet")
 
 

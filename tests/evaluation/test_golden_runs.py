@@ -24,6 +24,7 @@ from rag_evaluation_framework import (
 )
 from rag_evaluation_framework.datasets.golden_contexts import golden_context_issues
 from rag_evaluation_framework.datasets.golden_sets import FACTUAL, SPLITS
+from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.evaluation.golden_runs import find_splits, golden_manifest, plan_golden
 from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
 from rag_evaluation_framework.evaluation.preflight import Plan
@@ -301,7 +302,7 @@ def span_scorer(facts: list[Sample], name: str = "span_recall") -> MetricScorer:
 
 @pytest.mark.parametrize("name", SPLITS)
 def test_every_golden_context_of_the_example_stands_where_it_says(name: str) -> None:
-    assert golden_context_issues(DATASETS / FILES[name]) == []
+    assert golden_context_issues(read_dataset(DATASETS / FILES[name])) == []
 
 
 STORY = (GOLDEN / "stories" / "chapter1.txt").read_text(encoding="utf-8")

@@ -79,10 +79,9 @@ def table_bytes(head: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -
     return buffer.getvalue()
 
 
-def read_table(
-    data: bytes, *, file: str, limits: access.Limits = access.DEFAULT_LIMITS
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def read_table(data: bytes, *, file: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the head and the records of an HDF5 file."""
+    limits = access.DEFAULT_LIMITS
     allowed = min(limits.max_bytes, max(limits.free_bytes, int(len(data) * limits.max_ratio)))
     h5py = _h5py()
     with _damage_told(file), h5py.File(io.BytesIO(data), "r") as opened:

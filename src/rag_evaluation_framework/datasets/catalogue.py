@@ -59,10 +59,8 @@ def truth_of_dataset(dataset: Mapping[str, Any]) -> dict[str, Any]:
 
 def _annotated(citation: Mapping[str, Any]) -> dict[str, Any]:
     """Return a citation with its confidence under the name that annotations have for it."""
-    return {
-        "annotation_confidence" if name == "confidence_score" else name: value
-        for name, value in citation.items()
-    }
+    names = {"confidence_score": "annotation_confidence"}
+    return {names.get(name, name): value for name, value in citation.items()}
 
 
 # Versions of datasets: which of two is the later one, by the precedence of Semantic Versioning 2.0.0.

@@ -10,10 +10,9 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS, GoldenContext, golden_contexts
-from rag_evaluation_framework.datasets.recognition import recognise
+from rag_evaluation_framework.datasets.golden_sets import GoldenContext, golden_contexts
 from rag_evaluation_framework.datasets.record_files import layout_of
-from rag_evaluation_framework.errors import InputError, Issue, Severity, UsageError, counted, shown
+from rag_evaluation_framework.errors import InputError, Issue, Severity, counted, shown
 from rag_evaluation_framework.files.access import is_there, read_text
 from rag_evaluation_framework.files.json_scanner import lines_of
 from rag_evaluation_framework.records.citations import SpanCitation
@@ -199,18 +198,17 @@ _TEXT_SUFFIXES = (".txt", ".md", ".markdown")
 _LISTED_LINES = 5
 
 
-def golden_context_issues(golden_set: Dataset | str | Path, root: str | Path | None = None) -> list[Issue]:
-    """Return what is wrong with the golden contexts of a set, given as read or as its file.
+def golden_context_issues(golden_set: Dataset) -> list[Issue]:
+    """Return what is wrong with the golden contexts of a set.
 
     Errors: a file that is not there, a header that is not in it, a snippet that does not stand under it.
     Warnings: a snippet still to be filled in (and its file if that is not there), one that stands in several
     places, a context without a file that is not found in exactly one place.
     """
-    dataset = golden_set if isinstance(golden_set, Dataset) else _read(Path(golden_set))
-    sources = _sources(dataset.samples, root)
+    sources = _sources(golden_set.samples, None)
     found = [
         (index, sample, issue)
-        for index, sample in enumerate(dataset.samples)
+        for index, sample in enumerate(golden_set.samples)
         for context in golden_contexts(sample)
         for issue in _Search(context, sources).issues()
     ]
@@ -453,14 +451,6 @@ def _folders(samples: Sequence[Sample], root: str | Path | None) -> list[Path]:
     upwards = [folder for file in files for folder in list(Path(file).absolute().parents)[:_FOLDERS_UPWARDS]]
     beside = [folder / CONTEXTS_FOLDER for folder in upwards if (folder / CONTEXTS_FOLDER).is_dir()]
     return list(dict.fromkeys([*upwards, *beside]))
-
-
-def _read(path: Path) -> Dataset:
-    """Read a golden set of whichever of the five kinds it is."""
-    dialect = recognise(path)
-    if dialect.name not in GOLDEN_DIALECTS:
-        raise UsageError(f"{path}: expected a golden set, got one of {dialect.name}")
-    return dialect.read(path)
 
 
 def placed_issues(found: Sequence[tuple[int, Sample, Issue]]) -> Iterator[Issue]:

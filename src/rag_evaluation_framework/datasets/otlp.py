@@ -57,17 +57,11 @@ class Span(msgspec.Struct):
     is_remote: bool | None = None
     """Whether the parent is in another process; ``None`` where that was not recorded."""
 
-    @property
-    def place(self) -> str:
-        """How an issue names it."""
-        return f"span {self.span_id}"
-
-    def issue(
-        self, code: str, expected: str, found: str, *, path: str = "", severity: Any = "error"
-    ) -> Issue:
+    def issue(self, code: str, expected: str, found: str, *, severity: Any = "error") -> Issue:
         """Return something that is wrong with it, with its place."""
-        where = f"{self.place}.{path}" if path else self.place
-        return Issue(code, expected, found, where, severity=severity, file=self.file, line=self.line)
+        return Issue(
+            code, expected, found, f"span {self.span_id}", severity=severity, file=self.file, line=self.line
+        )
 
 
 class Unreadable(msgspec.Struct, frozen=True):

@@ -154,10 +154,8 @@ class _Tally:
             ("contexts", contexts),
             ("reference_contexts", sample.reference_contexts),
         ):
-            for text in texts:
-                self.lengths[name].add(len(text))
-        for span in sample.relevant_spans:
-            self.lengths["spans"].add(span.size)
+            self.lengths[name].counts.update(map(len, texts))
+        self.lengths["spans"].counts.update(span.size for span in sample.relevant_spans)
         self.relevant.update(relevant)
         for what, there in (
             ("reference", references),

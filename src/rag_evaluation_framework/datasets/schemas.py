@@ -264,13 +264,13 @@ WORDINGS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
 # Validates evaluation data held in memory: the shipped schema first, then what no schema can say.
 
 
-def value_issues(kind: str, value: Any, *, lenient: bool = False) -> list[Issue]:
+def value_issues(kind: str, value: Any) -> list[Issue]:
     """Return everything that is wrong with a value of a kind: against its schema, then against its rules."""
     try:
         check_value(value)
     except InputError as error:
         return list(error.issues)
-    return decoded_issues(kind, value, lenient=lenient)
+    return decoded_issues(kind, value)
 
 
 def decoded_issues(kind: str, value: Any, *, lenient: bool = False) -> list[Issue]:

@@ -71,12 +71,10 @@ class DocumentFile(msgspec.Struct, frozen=True):
         fields = [_ITEM.sub("", path, count=1) if self.record_a_line else path for path in paths]
         return [Location(self.file, lines[path], field) for path, field in zip(paths, fields, strict=True)]
 
-    def checked(
-        self, kind: str, *, lenient: bool = False, on_warning: Callable[[Issue], None] | None = None
-    ) -> Any:
+    def checked(self, kind: str, *, on_warning: Callable[[Issue], None] | None = None) -> Any:
         """Return the value if it is one of the kind; else raise every error there is, with its line."""
         problems = FileProblems(self.file)
-        for issue in self.place(decoded_issues(kind, self.value, lenient=lenient)):
+        for issue in self.place(decoded_issues(kind, self.value)):
             if issue.severity == "error":
                 problems.add(issue)
             elif on_warning is not None:
