@@ -449,7 +449,7 @@ def _citation(written: Mapping[str, Any]) -> Citation:
 def _present(record: msgspec.Struct) -> dict[str, Any]:
     """Return the fields of a flat record that are not empty."""
     fields = msgspec.structs.asdict(record).items()
-    return {name: value for name, value in fields if value is not None and value != {}}
+    return {name: value for name, value in fields if value or (value is not None and value != {})}
 
 
 class SampleChoice(msgspec.Struct, frozen=True, kw_only=True):
