@@ -35,12 +35,12 @@ from rag_evaluation_framework.results.comparison import (
     ScoredRun,
     compare_scored,
 )
-from rag_evaluation_framework.results.drawn_scores import DrawsById, draws_by_id
+from rag_evaluation_framework.results.drawn_scores import DrawsById
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, groups_of
 from rag_evaluation_framework.results.pairing import AskedRow, are_other_questions, is_left_out, pair_rows
 from rag_evaluation_framework.results.regressions import LEVEL, Flip, Flips, Side, Standing, flips_of
 from rag_evaluation_framework.results.run_folder import labels_beside
-from rag_evaluation_framework.results.summaries import is_higher_better
+from rag_evaluation_framework.results.summaries import RunTotals
 from rag_evaluation_framework.results.verdicts import (
     AnswerChanges,
     ChangedAnswer,
@@ -227,8 +227,14 @@ class _Answers(msgspec.Struct):
 
     def draws_of(self, dataset: str) -> Mapping[str, DrawsById]:
         """Return of each metric that was judged in part how the samples of a dataset were drawn, by name."""
-        rows = ((self.names[key], row) for key, _, row in self.rows(dataset) if key[0] == dataset)
-        return draws_by_id((replace(row.result, sample_id=name[1]) for name, row in rows), is_higher_better)
+        totals = RunTotals()
+        for key, _, row in self.rows(dataset):
+            if key[0] == dataset:
+                totals.add(replace(row.result, sample_id=self.names[key][1]))
+        columns = totals.columns()
+        return {
+            name: dict(zip(columns.ids, each.tolist(), strict=True)) for name, each in columns.draws.items()
+        }
 
     def of(self, dataset: str) -> dict[str, Standing]:
         return {sample: each for (name, sample), each in self.standings.items() if name == dataset}

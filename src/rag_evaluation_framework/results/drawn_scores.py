@@ -7,13 +7,12 @@ made of these scores alone, so that whoever reads the run finds the same ones th
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.scores import CHEAP_SCORE, Score
 from rag_evaluation_framework.statistics.partly_judged import Judging, PartlyJudgedMean, strata_of
 from rag_evaluation_framework.statistics.resampling import Floats
@@ -134,28 +133,6 @@ def judging_of(draws: Draws | npt.NDArray[np.int16], values: Floats) -> Judging:
 
 DrawsById = Mapping[str, int]
 """The number of each sample's stratum, below 0 where it was not drawn."""
-
-
-def draws_by_id(
-    results: Iterable[SampleResult], higher_is_better: Callable[[str, str], bool]
-) -> dict[str, dict[str, int]]:
-    """Return for each metric that was judged in part how its samples were drawn.
-
-    ``higher_is_better`` is asked with a metric and its method.
-    """
-    cheap: dict[str, CheapScores] = {}
-    directions: dict[str, bool] = {}
-    ids: list[str] = []
-    for place, result in enumerate(results):
-        ids.append(result.sample_id)
-        for score in result.scores:
-            if CHEAP_SCORE in score.details:
-                if score.metric not in cheap:
-                    cheap[score.metric] = CheapScores()
-                    directions[score.metric] = higher_is_better(score.metric, score.method)
-                cheap[score.metric].add(score, place=place)
-    draws = draws_of(cheap, higher_is_better=directions, size=len(ids))
-    return {name: dict(zip(ids, each.tolist(), strict=True)) for name, each in draws.items()}
 
 
 def paired_judgings(
