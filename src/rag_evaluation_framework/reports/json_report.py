@@ -151,17 +151,12 @@ def _sample(evaluation: Evaluation, sample: Row) -> dict[str, Any]:
     }
 
 
+_KEYS = {"expects_refusal": "expectsRefusal"}
+
+
 def _turn(turn: EvaluatedTurn) -> dict[str, Any]:
-    return {
-        "turn": turn.number,
-        "question": turn.question,
-        "expected": turn.expected,
-        "expectsRefusal": turn.expects_refusal,
-        "answer": turn.answer,
-        "value": turn.value,
-        "scores": dict(turn.scores),
-        "blame": _blame(turn.blame),
-    }
+    told = {_KEYS.get(name, name): value for name, value in turn.to_dict().items()}
+    return told | {"blame": _blame(turn.blame)}
 
 
 def _blame(blame: Blame | None) -> dict[str, str] | None:

@@ -26,17 +26,9 @@ GOOD, BAD, DOUBT, DIM, BOLD = "green", "red", "yellow", "dim", "bold"
 """Passed and better; failed, worse, unsupported; undecided and incomplete; ids, paths, notes; the verdict."""
 
 STYLES = {
-    "passed": GOOD,
-    "met": GOOD,
-    "better": GOOD,
-    "no worse": GOOD,
-    "failed": BAD,
-    "missed": BAD,
-    "worse": BAD,
-    "undecided": DOUBT,
-    "thresholds met": DOUBT,
-    "not evaluated": DOUBT,
-    "incomplete": DOUBT,
+    **dict.fromkeys(("passed", "met", "better", "no worse"), GOOD),
+    **dict.fromkeys(("failed", "missed", "worse"), BAD),
+    **dict.fromkeys(("undecided", "thresholds met", "not evaluated", "incomplete"), DOUBT),
 }
 """The colour of a word of a verdict."""
 
@@ -290,21 +282,7 @@ class Screen(msgspec.Struct):
 
 
 _SHORTEST_NAME = 20
-_PLAIN = str.maketrans(
-    {
-        "✓": "",
-        "✗": "",
-        "→": "->",
-        "█": "#",
-        "▌": "#",
-        "─": "-",
-        "▸": ">",
-        "…": "...",
-        "–": "-",
-        "“": '"',
-        "”": '"',
-    }
-)
+_PLAIN = str.maketrans("█▌─▸–“”", '##->-""', "✓✗") | {ord("→"): "->", ord("…"): "..."}
 
 
 def _style(piece: Piece) -> str:

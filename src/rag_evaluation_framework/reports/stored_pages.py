@@ -15,14 +15,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 from rag_evaluation_framework.datasets.project_settings import results_directory
-from rag_evaluation_framework.errors import RagEvalError, UsageError, invalid
+from rag_evaluation_framework.errors import RagEvalError, invalid
 from rag_evaluation_framework.judging.verdict import GRADES, name_of_state
 from rag_evaluation_framework.reports.page import FilledPage, filled_page, report_page
-from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.run_folder import RunFolder, run_paths
 from rag_evaluation_framework.results.storage import results_paths
-from rag_evaluation_framework.results.stored_evaluations import stored_results
-from rag_evaluation_framework.results.stored_runs import load
+from rag_evaluation_framework.results.stored_evaluations import open_evaluation, stored_results
 from rag_evaluation_framework.structs import asdict
 
 _MOST_KEPT = 8
@@ -102,7 +100,9 @@ class StoredPages:
             if about in self._kept:
                 self._kept.move_to_end(about)
                 return self._kept[about]
-        filled = report_page([_evaluation(known[key]) for key in keys], force=force, home=".")
+        filled = report_page(
+            [open_evaluation(known[key], known[key].parent) for key in keys], force=force, home="."
+        )
         with self._lock:
             self._kept[about] = filled
             while len(self._kept) > _MOST_KEPT:
@@ -158,10 +158,3 @@ def _changed(path: Path) -> str:
             continue
         found.append(f"{file} {state.st_mtime_ns} {state.st_size}")
     return "\n".join(found)
-
-
-def _evaluation(path: Path) -> Evaluation:
-    found = load(path, runs_directory=path.parent)
-    if not isinstance(found, Evaluation):
-        raise UsageError(f"{path}: expected results, got something else")
-    return found

@@ -39,13 +39,13 @@ def find_evaluation(
     """
     runs, name = Path(runs_directory), str(given)
     if Path(given).is_file() or (Path(given) / "head.json").is_file():
-        return _evaluation(given, runs)
+        return open_evaluation(given, runs)
     is_run = (runs / name / "head.json").is_file() or len(runs_ending_in(name, runs)) == 1
     if not is_run and (stored := _stored(name)) is not None:
-        return _evaluation(stored, runs)
+        return open_evaluation(stored, runs)
     if (place := latest_of_branch(name, runs, datasets)) is not None:
-        return _evaluation(place, runs)
-    return _evaluation(RunFolder.open(given, runs).path, runs)
+        return open_evaluation(place, runs)
+    return open_evaluation(RunFolder.open(given, runs).path, runs)
 
 
 def latest_evaluations(number: int, *, runs_directory: str | Path) -> list[Evaluation]:
@@ -64,10 +64,11 @@ def latest_evaluations(number: int, *, runs_directory: str | Path) -> list[Evalu
         found = counted(len(same), "complete run")
         hint = "Name them, as rag-eval compare BEFORE AFTER; which there are: rag-eval runs"
         raise UsageError(f"expected {number} complete runs{of} in {runs_directory}, got {found}.\n  {hint}")
-    return [_evaluation(folder.path, Path(runs_directory)) for folder in same[-number:]]
+    return [open_evaluation(folder.path, Path(runs_directory)) for folder in same[-number:]]
 
 
-def _evaluation(place: str | Path, runs: Path) -> Evaluation:
+def open_evaluation(place: str | Path, runs: Path) -> Evaluation:
+    """Load a run or a results file."""
     found = load(place, runs_directory=runs)
     if not isinstance(found, Evaluation):
         raise UsageError(f"expected a run or a results file, got the dataset {shown(str(place))}")
