@@ -223,20 +223,18 @@ def compare_systems(
     metrics: Sequence[BoundMetric],
     *,
     baseline: str,
-    test: PairedTest = "randomisation",
-    alpha: float = 0.05,
-    resamples: int = 10_000,
-    seed: int = 0,
     workers: CalledWorkers | None = None,
+    **wish: Any,
 ) -> list[MetricComparison]:
     """Compare every other system with the baseline on every metric.
 
-    ``scores`` is value by query by metric by system. A test that cannot be made (a single shared query)
+    ``scores`` is value by query by metric by system; ``wish`` may have ``test``, ``alpha``, ``resamples`` and
+    ``seed``. A test that cannot be made (a single shared query)
     leaves its p-value empty rather than guessing one.
     """
     if baseline not in scores:
         raise UnknownNameError("baseline", baseline, list(scores))
-    if test not in PAIRED_TESTS:
+    if (test := wish.get("test", PAIRED_TESTS[0])) not in PAIRED_TESTS:
         raise UnknownNameError("paired test", str(test), PAIRED_TESTS)
     pairs = [
         _Pair(
@@ -249,7 +247,6 @@ def compare_systems(
         for contender in scores
         if contender != baseline
     ]
-    wish = {"test": test, "alpha": alpha, "resamples": resamples, "seed": seed}
     return corrected_together(list(_compared(pairs, workers, **wish)))
 
 
@@ -416,7 +413,7 @@ def _from_results(head: RunHead, results: Iterable[SampleResult], name: str | No
 
 def _from_document(document: Mapping[str, Any], name: str | None) -> ScoredRun:
     figures = dict(metric_figures(document))
-    versions = _mapping(_mapping(document.get("metadata")).get("metric_versions"))
+    versions = as_mapping(as_mapping(document.get("metadata")).get("metric_versions"))
     metrics: dict[str, ScoredMetric] = {}
     for query_id, metric, value in _individual_scores(document):
         if "n_population" in figures.get(metric, {}):
@@ -431,14 +428,14 @@ def _from_document(document: Mapping[str, Any], name: str | None) -> ScoredRun:
     return ScoredRun(
         name=name or str(document.get("evaluation_id")),
         dataset_id=evaluated_dataset(document),
-        dataset_hash=_mapping(document.get("metadata")).get("dataset_hash"),
+        dataset_hash=as_mapping(document.get("metadata")).get("dataset_hash"),
         metrics=metrics,
     )
 
 
 def evaluated_dataset(document: Mapping[str, Any]) -> str | None:
     """Return what a run calls its dataset, which may have another id of its own."""
-    name = _mapping(document.get("metadata")).get(EVALUATED_AS) or document.get("dataset_id")
+    name = as_mapping(document.get("metadata")).get(EVALUATED_AS) or document.get("dataset_id")
     return None if name is None else str(name)
 
 
@@ -447,7 +444,7 @@ def query_scores(query: Any) -> Mapping[str, Any]:
 
     A sample's span accuracy is another name for what is behind a metric of cited spans, where there is one.
     """
-    scores = _mapping(_mapping(query).get("individual_metrics"))
+    scores = as_mapping(as_mapping(query).get("individual_metrics"))
     if not any(without_parameters(name) in SPAN_METRICS for name in scores):
         return scores
     return {name: value for name, value in scores.items() if name != SAMPLE_SPAN_ACCURACY}
@@ -477,7 +474,8 @@ def _individual_scores(document: Mapping[str, Any]) -> Iterator[tuple[str, str, 
                 yield str(query["query_id"]), metric, float(value)
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    """Return what a document has as an object; an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -512,18 +510,15 @@ def compare_scored(
     runs: Sequence[ScoredRun],
     *,
     force: bool = False,
-    test: PairedTest = "randomisation",
-    alpha: float = 0.05,
-    resamples: int = 10_000,
-    seed: int = 0,
     workers: CalledWorkers | None = None,
     sides: Sequence[ScoredPair] = (),
+    **wish: Any,
 ) -> Comparison:
     """Compare runs with the first of them, on every metric that both have and some sample has in both.
 
     ``sides`` has for each of the others how its rows pair, by default by their ids. Different datasets,
     content hashes, methods or metric versions are a :class:`UsageError` that names them; with ``force`` they
-    become warnings.
+    become warnings. ``wish`` is that of :func:`compare_systems`.
     """
     baseline, *contenders = runs
     reasons = [
@@ -533,7 +528,6 @@ def compare_scored(
     ]
     if reasons and not force:
         raise UsageError(f"cannot compare with {baseline.name}: {'; '.join(reasons)}")
-    wish = {"test": test, "alpha": alpha, "resamples": resamples, "seed": seed}
     sides = sides or [ScoredPair(baseline, each) for each in contenders]
     paired = [(side, metric) for metric in baseline.metrics for side in sides if side.has(metric)]
     pairs = [_pair_of(side.before, side.after, metric, side.are_other) for side, metric in paired]

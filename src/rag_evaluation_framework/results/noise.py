@@ -85,8 +85,7 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        found: dict[str, Any] = msgspec.to_builtins(self)
-        return found
+        return dict(msgspec.to_builtins(self))
 
 
 def measure_noise(evaluations: Sequence[Evaluation], gate: Gate, *, seed: int = 0) -> Noise:

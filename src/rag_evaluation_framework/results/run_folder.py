@@ -563,7 +563,9 @@ def _claimed_folder(directory: Path, run_id: str, started: datetime) -> Path:
     prefix = f"eval_run_{started:%Y%m%d}_"
     names: Iterable[str] = [run_id]
     if run_id == NEW_RUN:
-        names = (f"{prefix}{n:03}" for n in count(_last(directory, prefix) + 1))
+        known = [path.name for path in run_paths(directory)]
+        known += [] if project_root() is None else kept_names(directory)
+        names = (f"{prefix}{n:03}" for n in count(last_number(known, prefix) + 1))
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name in names:
@@ -577,9 +579,8 @@ def _claimed_folder(directory: Path, run_id: str, started: datetime) -> Path:
     raise UsageError(f"expected a new run, got {run_id!r}, which exists already in {directory}")
 
 
-def _last(directory: Path, prefix: str) -> int:
-    names = [path.name for path in run_paths(directory)]
-    names += [] if project_root() is None else kept_names(directory)
+def last_number(names: Iterable[str], prefix: str) -> int:
+    """Return the highest of the numbers that follow a prefix in some names; 0 without any."""
     taken = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
     return max((int(number) for number in taken if number.isdecimal()), default=0)
 

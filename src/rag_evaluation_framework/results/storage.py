@@ -48,6 +48,7 @@ from rag_evaluation_framework.results.comparison import (
     Comparison,
     MetricComparison,
     ScoredRun,
+    as_mapping,
     compare_metric,
     corrected_together,
     data_differences,
@@ -62,7 +63,7 @@ from rag_evaluation_framework.results.comparison import (
 )
 from rag_evaluation_framework.results.drawn_scores import PARTLY, JudgedPart
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, Rows
-from rag_evaluation_framework.results.run_folder import labels_beside
+from rag_evaluation_framework.results.run_folder import labels_beside, last_number
 from rag_evaluation_framework.results.summaries import PERFORMANCE, Counts, Figure, RunTotals
 from rag_evaluation_framework.results.verdicts import written_thresholds
 from rag_evaluation_framework.statistics.intervals import Interval
@@ -334,7 +335,8 @@ class EvaluationResultsStorage:
     def _save_as_next(self, results: Mapping[str, Any], evaluation_type: str) -> str:
         """Save under the next free id of the day; whoever else is saving gets another."""
         prefix = f"eval_run_{self._now():%Y%m%d}_"
-        for number in count(self._last(prefix) + 1):
+        names = map(named_id, results_paths(self.results_directory))
+        for number in count(last_number(names, prefix) + 1):
             evaluation_id = f"{prefix}{number:03}"
             path = self._path(evaluation_id)
             if path.is_symlink():
@@ -347,14 +349,6 @@ class EvaluationResultsStorage:
                 continue
             return str(path)
         raise AssertionError("numbers do not end")
-
-    def _last(self, prefix: str) -> int:
-        numbers = (
-            identifier.removeprefix(prefix)
-            for identifier in map(named_id, results_paths(self.results_directory))
-            if identifier.startswith(prefix)
-        )
-        return max((int(number) for number in numbers if number.isdecimal()), default=0)
 
     def _path(self, evaluation_id: str) -> Path:
         return self.results_directory / f"{evaluation_id}{SUFFIX}"
@@ -419,8 +413,7 @@ def rows_of_document(
 
 def _head_of(document: Mapping[str, Any]) -> RunHead:
     metadata = document.get("metadata") or {}
-    told = metadata.get("evaluation_parameters")
-    parameters = dict(told) if isinstance(told, Mapping) else {}
+    parameters = dict(as_mapping(metadata.get("evaluation_parameters")))
     seed = parameters.pop("random_seed", 0)
     return RunHead(
         run_id=str(document.get("evaluation_id") or "results"),

@@ -24,7 +24,7 @@ from rag_evaluation_framework.files.access import is_there, open_reading, plain_
 from rag_evaluation_framework.judging.verdict import decide_result
 from rag_evaluation_framework.records.runs import JudgeUsage, ResourceUsage, RunHead
 from rag_evaluation_framework.records.samples import Dataset
-from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
+from rag_evaluation_framework.results.comparison import Comparison, MetricComparison, as_mapping
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder, summed_up
 from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.journal import Journal, written_entry
@@ -110,7 +110,7 @@ def stored_answers(path: Path, known: Any) -> tuple[Mapping[str, Any] | None, st
     """
     folder, counts = path.parent, known if isinstance(known, Mapping) else None
     is_run = path.name == "results.json" and (folder / "head.json").is_file()
-    is_labeled = counts is not None and bool(_mapping(counts.get("by")).get("person"))
+    is_labeled = counts is not None and bool(as_mapping(counts.get("by")).get("person"))
     if not is_labeled and not labels_beside(folder.parent if is_run else None):
         return counts, None
     if not is_run:
@@ -145,7 +145,7 @@ def _performance_of(run: Evaluation) -> Performance:
     """Return what a complete run took, and what only its results tell: memory, processor, the judge."""
     path = Path(run.folder or "") / "results.json"
     parts = results_in_parts(path) if path.is_file() else None
-    told = {} if parts is None else _mapping(parts[0].get(PERFORMANCE))
+    told = {} if parts is None else as_mapping(parts[0].get(PERFORMANCE))
     resources = told.get("resource_usage")
     return replace(
         run.performance,
@@ -176,7 +176,7 @@ def _append_verdicts(folder: RunFolder) -> None:
 
 def _one_run(folder: RunFolder, decided: Mapping[str, Any], dataset: str | Path | None) -> Evaluation:
     counts, configuration = folder.counts, folder.head.configuration
-    about = _mapping(_mapping(decided.get("parts")).get(folder.head.dataset_id))
+    about = as_mapping(as_mapping(decided.get("parts")).get(folder.head.dataset_id))
     return evaluation_of_run(
         folder,
         samples=_samples(folder, dataset),
@@ -184,9 +184,9 @@ def _one_run(folder: RunFolder, decided: Mapping[str, Any], dataset: str | Path 
         outcome=counts.outcome,
         kind="golden" if "golden" in configuration else "answers",
         total=counts.total,
-        metrics=tuple(_mapping(configuration.get("metrics"))),
-        directions=_mapping(about.get("directions")),
-        unmeasured=_mapping(about.get("unmeasured")),
+        metrics=tuple(as_mapping(configuration.get("metrics"))),
+        directions=as_mapping(about.get("directions")),
+        unmeasured=as_mapping(about.get("unmeasured")),
         target=decided.get("target") or folder.head.target,
     )
 
@@ -324,7 +324,3 @@ def _compared(document: Mapping[str, Any], baseline: str) -> Comparison | None:
         raise invalid("comparisons", "the tests of a sweep", str(error)) from None
     contenders = tuple(each.contender for each in tests)
     return Comparison(baseline=baseline, contenders=contenders, metrics=tuple(tests)) if tests else None
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -21,7 +21,7 @@ from rag_evaluation_framework.errors import RagEvalError, UnknownNameError, Usag
 from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.judging.verdict import CORRECT, GRADES, NOT_JUDGED, WRONG
 from rag_evaluation_framework.metrics.declaration import known_metric
-from rag_evaluation_framework.results.comparison import evaluated_dataset, metric_sections
+from rag_evaluation_framework.results.comparison import as_mapping, evaluated_dataset, metric_sections
 from rag_evaluation_framework.results.stored_runs import stored_answers
 from rag_evaluation_framework.results.summaries import is_higher_better
 from rag_evaluation_framework.statistics.intervals import t_quantile
@@ -64,8 +64,7 @@ class MetricTrend(msgspec.Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the trend as plain values."""
-        found: dict[str, Any] = msgspec.to_builtins(self)
-        return found
+        return dict(msgspec.to_builtins(self))
 
 
 LEAST_RUNS, MOST_RUNS, LEAST_SAMPLES = 8, 30, 10
@@ -132,9 +131,8 @@ def _verdict(current: MetricPoint, *, low: float, high: float) -> TrendVerdict:
 
 
 def _points(document: Mapping[str, Any]) -> Iterator[MetricPoint]:
-    metadata = document.get("metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
-    versions = metadata.get("metric_versions") or {}
+    versions = as_mapping(document.get("metadata")).get("metric_versions") or {}
+    about = _about(document)
     for _, section in metric_sections(document):
         for metric, figure in section.items():
             facts = figure if isinstance(figure, Mapping) else {"value": figure}
@@ -143,23 +141,26 @@ def _points(document: Mapping[str, Any]) -> Iterator[MetricPoint]:
                 continue
             method, n_scored = facts.get("method"), facts.get("n_scored")
             yield MetricPoint(
-                evaluation_id=str(document.get("evaluation_id")),
-                timestamp=str(document.get("timestamp")),
+                **about,
                 metric=metric,
                 value=float(value),
                 n_scored=n_scored if isinstance(n_scored, int) else _answered(document),
                 method=method,
                 higher_is_better=is_higher_better(metric, str(method), facts.get("higher_is_better")),
-                data=evaluated_dataset(document),
                 version=versions.get(metric),
             )
     yield from _grade_points(document)
 
 
+def _about(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what all points of a document have."""
+    named = {name: str(document.get(name)) for name in ("evaluation_id", "timestamp")}
+    return {**named, "data": evaluated_dataset(document)}
+
+
 def _grade_points(document: Mapping[str, Any]) -> Iterator[MetricPoint]:
     """Yield the shares of answers that are correct and wrong, if any answer was judged."""
-    summary = document.get("summary")
-    answers = summary.get("answers") if isinstance(summary, Mapping) else None
+    answers = as_mapping(document.get("summary")).get("answers")
     if not isinstance(answers, Mapping):
         return
     counts = {grade: answers.get(grade) for grade in GRADES}
@@ -168,22 +169,18 @@ def _grade_points(document: Mapping[str, Any]) -> Iterator[MetricPoint]:
         count = counts[grade]
         if isinstance(count, int) and total > (counts[NOT_JUDGED] or 0):
             yield MetricPoint(
-                evaluation_id=str(document.get("evaluation_id")),
-                timestamp=str(document.get("timestamp")),
+                **_about(document),
                 metric=grade,
                 value=count / total,
                 n_scored=total,
                 method=f"verdicts, rule {answers.get('rule')}",
                 higher_is_better=grade == CORRECT,
-                data=evaluated_dataset(document),
-                version=None,
             )
 
 
 def _answered(document: Mapping[str, Any]) -> int:
     """Return how many queries were answered, which is what a metric without counts was made from."""
-    summary = document.get("summary")
-    answered = summary.get("successful_queries") if isinstance(summary, Mapping) else None
+    answered = as_mapping(document.get("summary")).get("successful_queries")
     return answered if isinstance(answered, int) else 0
 
 
