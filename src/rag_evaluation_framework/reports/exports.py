@@ -17,7 +17,6 @@ from rag_evaluation_framework.reports.screen import figure, interval_text
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.results_documents import SHARDS
 from rag_evaluation_framework.results.shards import divided
-from rag_evaluation_framework.results.summaries import Figure
 
 ENDINGS = {
     "csv": ".csv",
@@ -61,10 +60,15 @@ def export(evaluation: Evaluation, to: str, path: str | Path | None = None) -> s
 
 def answer_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
     """Yield each answer as the cells of a row; a score that is missing has none."""
+    for named, part in _named_parts(evaluation):
+        yield from ({**named, **_cells(row)} for row in part.rows)
+
+
+def _named_parts(evaluation: Evaluation) -> Iterator[tuple[dict[str, str], Evaluation]]:
+    """Yield each run, with the cell that names its dataset where there are several."""
     several = len(evaluation.named_runs) > 1
     for name, part in evaluation.named_runs.items():
-        for row in part.rows:
-            yield {**({"dataset": name} if several else {}), **_cells(row)}
+        yield {"dataset": name} if several else {}, part
 
 
 def _cells(row: Row) -> dict[str, Any]:
@@ -97,24 +101,19 @@ def _cells(row: Row) -> dict[str, Any]:
 
 def figure_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
     """Yield each metric as the cells of a row."""
-    several = len(evaluation.named_runs) > 1
-    for name, part in evaluation.named_runs.items():
+    for named, part in _named_parts(evaluation):
         for each in part.metrics.values():
-            yield {**({"dataset": name} if several else {}), **_figure_cells(each)}
-
-
-def _figure_cells(each: Figure) -> dict[str, Any]:
-    ends = None if each.interval is None else (each.interval.low, each.interval.high)
-    return {
-        "metric": each.metric,
-        "value": each.value,
-        "low": None if ends is None else ends[0],
-        "high": None if ends is None else ends[1],
-        "scored": each.n_scored,
-        "skipped": each.n_skipped,
-        "failed": each.n_failed,
-        "by": each.method,
-    }
+            yield {
+                **named,
+                "metric": each.metric,
+                "value": each.value,
+                "low": None if each.interval is None else each.interval.low,
+                "high": None if each.interval is None else each.interval.high,
+                "scored": each.n_scored,
+                "skipped": each.n_skipped,
+                "failed": each.n_failed,
+                "by": each.method,
+            }
 
 
 def _csv(evaluation: Evaluation, path: Path) -> None:
@@ -211,10 +210,10 @@ def latex_table(evaluation: Evaluation) -> str:
         " & ".join(heads) + r" \\",
         "\\midrule",
     ]
-    for name, part in evaluation.named_runs.items():
+    for named, part in _named_parts(evaluation):
         for each in part.metrics.values():
             cells = [figure(each.value, each.interval), interval_text(each.interval, each.value)]
-            row = [*([name] if several else []), each.metric, *cells, str(each.n_scored), each.method]
+            row = [*named.values(), each.metric, *cells, str(each.n_scored), each.method]
             lines.append(" & ".join(map(latex_text, row)) + r" \\")
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
 

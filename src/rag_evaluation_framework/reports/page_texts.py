@@ -44,13 +44,8 @@ class PageTexts:
         named: set[str] = set()
         for span in sample.relevant_spans:
             document = self._document(span.file)
-            where = None if document is None else place_in(document, span)
-            index = self._index(document)
             named.add(span.file if document is None else document.id)
-            if isinstance(where, CharacterSpan) and index is not None:
-                places.append([index, where.start, where.end])
-            else:
-                places.append([span.file])
+            places.append(self._place(span) or [span.file])
         for name, grade in sample.relevant_documents.items():
             document = self._document(name)
             if grade > 0 and (name if document is None else document.id) not in named:
@@ -68,12 +63,18 @@ class PageTexts:
             citation = each.citation
             if not isinstance(citation, SpanCitation) or (each.start, each.end) in found:
                 continue
-            document = self._document(citation.file)
-            where = None if document is None else place_in(document, citation)
-            index = self._index(document)
-            if isinstance(where, CharacterSpan) and index is not None:
-                found[each.start, each.end] = [each.start, each.end, index, where.start, where.end]
+            if (place := self._place(citation)) is not None:
+                found[each.start, each.end] = [each.start, each.end, *place]
         return list(found.values())
+
+    def _place(self, cited: SpanCitation) -> list[int] | None:
+        """Return the characters of a document that are cited, where they can be found."""
+        document = self._document(cited.file)
+        where = None if document is None else place_in(document, cited)
+        index = self._index(document)
+        if not isinstance(where, CharacterSpan) or index is None:
+            return None
+        return [index, where.start, where.end]
 
     def retrieved(self, row: Row) -> list[Place]:
         """Return what came, in order, where it stands in the documents or as a text."""

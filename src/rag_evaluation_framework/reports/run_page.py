@@ -27,7 +27,7 @@ from rag_evaluation_framework.reports.rows_screen import reading_sentences
 from rag_evaluation_framework.reports.screen import NOTHING, by, figure, interval_text, meaning, one_line
 from rag_evaluation_framework.reports.terminal import check_of, reliability_lines
 from rag_evaluation_framework.reports.verdict_lines import card_notes, headline
-from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.evaluations import Evaluation, Row, groups_of
 from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.results.verdicts import Threshold
 from rag_evaluation_framework.statistics.intervals import wilson_interval
@@ -35,11 +35,8 @@ from rag_evaluation_framework.text.display import duration
 
 TONES = {
     "passed": "yes",
-    "failed": "no",
-    "undecided": "un",
-    "not evaluated": "no",
-    "incomplete": "un",
-    "thresholds met": "un",
+    **dict.fromkeys(("failed", "not evaluated"), "no"),
+    **dict.fromkeys(("undecided", "incomplete", "thresholds met"), "un"),
 }
 GRADE_TONES = {CORRECT: "yes", PARTLY_CORRECT: "part", WRONG: "no", NOT_JUDGED: "un"}
 """How the verdict on an answer looks, by its grade."""
@@ -324,17 +321,9 @@ def _slices(rows: Sequence[tuple[str, Row]], number: int) -> dict[str, Any]:
 
 
 def _values_of(row: Row) -> Iterator[tuple[str, str]]:
-    sample = row.sample
-    if sample is None:
-        return
-    for document in dict.fromkeys(cases.needed_names(row)):
-        yield "Document", document
-    for tag in dict.fromkeys(sample.tags):
-        yield _SLICES["tag"], tag
-    for field in ("category", "difficulty", "query_type"):
-        value = getattr(sample, field)
-        if value is not None:
-            yield _SLICES[field], str(value)
+    yield from (("Document", document) for document in cases.needed_names(row))
+    groups = dict.fromkeys(groups_of(row.sample))
+    yield from ((_SLICES[kind], value) for kind, value in groups if kind in _SLICES)
 
 
 def _slice(name: str, values: Mapping[str, list[bool]], whole: float, number: int) -> dict[str, Any]:

@@ -606,15 +606,9 @@ def _evaluate(head: RunHead, *, command: str = "evaluate") -> Iterator[str]:
     yield from (_target(head),) if command == "evaluate" else ()
 
 
-def _generate(head: RunHead) -> Iterator[str]:
+def _with_arguments(head: RunHead, command: str, usual: str) -> Iterator[str]:
     given = head.configuration.get("arguments")
-    usual = f"CORPUS -o FILE --model {quote(str(head.target))}"
-    yield "rag-eval generate " + (join(map(str, given)) if isinstance(given, list) else usual)
-
-
-def _retrieval(head: RunHead) -> Iterator[str]:
-    given = head.configuration.get("arguments")
-    yield "rag-eval retrieval " + (join(map(str, given)) if isinstance(given, list) else "CORPUS")
+    yield f"rag-eval {command} {join(map(str, given)) if isinstance(given, list) else usual}"
 
 
 def _evaluate_models(head: RunHead) -> Iterator[str]:
@@ -628,8 +622,10 @@ _COMMANDS: Mapping[str, _Words] = {
     "golden": _golden,
     "models": _evaluate_models,
     "selection": _evaluate,
-    "generation": _generate,
-    CELLS: _retrieval,
+    "generation": lambda head: _with_arguments(
+        head, "generate", f"CORPUS -o FILE --model {quote(str(head.target))}"
+    ),
+    CELLS: partial(_with_arguments, command="retrieval", usual="CORPUS"),
 }
 
 
