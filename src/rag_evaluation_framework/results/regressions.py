@@ -243,27 +243,22 @@ def _labelled(sides: Sequence[Side], samples: Iterable[tuple[str, str]]) -> tupl
 
 def _gated_metrics(sides: Sequence[Side], seed: int) -> tuple[GatedMetric, ...]:
     gated = [(side, metric, side.pairs(metric)) for side in sides for metric in side.gated]
-    tested = [(side, metric, pairs) for side, metric, pairs in gated if pairs]
+    tested = [each for each in gated if each[2]]
     fallen, risen = (
-        iter(
-            holm(
-                [
-                    _one_sided(side, metric, pairs, side.metrics[metric] == down, seed)
-                    for side, metric, pairs in tested
-                ]
-            )
-        )
-        for down in (True, False)
+        holm([_one_sided(*each, fell=fell, seed=seed) for each in tested]) for fell in (True, False)
     )
+    p_values = zip(fallen, risen, strict=True)
     return tuple(
-        _gated_metric(side, metric, pairs, (next(fallen), next(risen)), seed)
+        _gated_metric(side, metric, pairs, next(p_values), seed)
         if pairs
         else GatedMetric(dataset=side.dataset, metric=metric)
         for side, metric, pairs in gated
     )
 
 
-def _one_sided(side: Side, metric: str, pairs: list[tuple[float, float]], down: bool, seed: int) -> float:
+def _one_sided(side: Side, metric: str, pairs: list[tuple[float, float]], *, fell: bool, seed: int) -> float:
+    """Return the p-value of a metric that fell or rose, where higher is better."""
+    down = side.metrics[metric] == fell
     if (judgings := side.judgings(metric)) is not None:
         found = mean_difference(judgings[1], judgings[0])
         if found is None or found.p_value is None:

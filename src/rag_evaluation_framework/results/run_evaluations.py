@@ -262,6 +262,7 @@ def _decided(row: Row, blame: Blame | None, bounds: tuple[Threshold, ...]) -> Ro
 
 FIGURES_FILE = "figures.json"
 _NUMBERS = {"values": np.float64, "statuses": np.uint8, "draws": np.int8}
+_AS_THEY_ARE = ("counts", "answers", "performance", "intervals")
 _MADE_FROM = ("journal.jsonl", "samples.jsonl", "blame.jsonl", "results.json")
 
 
@@ -291,12 +292,9 @@ class _KeptFigures(msgspec.Struct, frozen=True, kw_only=True):
         return Evaluation(
             head=head,
             metrics={figure.metric: figure for figure in self.metrics},
-            counts=self.counts,
-            answers=self.answers,
             columns=Columns(self.ids, **columns),
-            performance=self.performance,
-            intervals=self.intervals,
             read_rows=rows,
+            **{name: getattr(self, name) for name in _AS_THEY_ARE},
             **more,
         )
 
@@ -339,16 +337,13 @@ def _keep_figures(evaluation: Evaluation) -> None:
         labels=rows.labels_digest,
         asked=np.array(sorted(rows.asked), np.uint64).tobytes(),
         metrics=list(evaluation.metrics.values()),
-        counts=evaluation.counts,
-        answers=evaluation.answers,
-        performance=evaluation.performance,
-        intervals=dict(evaluation.intervals),
         ids=columns.ids,
         columns={
             kind: {name: np.asarray(each).tobytes() for name, each in getattr(columns, kind).items()}
             for kind in _NUMBERS
         },
         worst=[order for order, _ in found],
+        **{name: getattr(evaluation, name) for name in _AS_THEY_ARE},
     )
     with suppress(StorageError, TypeError, ValueError):  # a plug-in's details may be anything
         write_bytes_atomically(folder / FIGURES_FILE, msgspec.json.encode(kept))
