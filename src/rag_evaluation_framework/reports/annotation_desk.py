@@ -151,7 +151,7 @@ def items_of_evaluation(evaluation: Evaluation) -> list[Item]:
                     dataset_id=part.head.dataset_id,
                     response=row.response,
                     scores=scores,
-                    tells=telling({name: value for name, value, _ in scores}, better),
+                    tells=telling(row.values, better),
                     verdict=row.verdict,
                 )
             )
@@ -479,15 +479,9 @@ class AnnotationDesk:
         found: dict[tuple[int, int], dict[str, Any]] = {}
         for each in parse_citations(answer).citations:
             place = self._place(each.citation) if isinstance(each.citation, SpanCitation) else None
-            found.setdefault(
-                (each.start, each.end),
-                {
-                    "label": answer[each.start : each.end],
-                    "start": each.start,
-                    "end": each.end,
-                    "place": place,
-                },
-            )
+            label = answer[each.start : each.end]
+            told = {"label": label, "start": each.start, "end": each.end, "place": place}
+            found.setdefault((each.start, each.end), told)
         beside = []
         if not found:
             for cited in item.response.citations:
@@ -563,13 +557,11 @@ def _marking(item: Item, annotations: Iterable[Annotation]) -> Annotation | None
 def _judging(item: Item, annotations: Iterable[Annotation]) -> AnswerQualityAnnotation | None:
     for each in annotations if item.answer is not None else ():
         is_about = each.query_id == item.sample.id
-        if is_about and isinstance(each, AnswerQualityAnnotation) and _judges(each, item.answer):
-            return each
+        if is_about and isinstance(each, AnswerQualityAnnotation):
+            label = HumanLabel(each.query_id, "", each.answer_text)
+            if is_same_answer(label, item.answer):
+                return each
     return None
-
-
-def _judges(annotation: AnswerQualityAnnotation, answer: str | None) -> bool:
-    return is_same_answer(HumanLabel(annotation.query_id, "", annotation.answer_text), answer)
 
 
 def _is_other(item: Item, annotation: Annotation) -> bool:

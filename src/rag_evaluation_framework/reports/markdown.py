@@ -189,20 +189,17 @@ def _moved_rows(evaluation: Evaluation, moved: Regressions) -> tuple[list[str], 
         part = runs.get(each.dataset, evaluation)
         needs, status = needs_words(check_of(evaluation, part, each.metric))
         made = part.metrics.get(each.metric)
+        before, now = measure(each.metric, each.before), measure(each.metric, each.now)
         rows.append(
             [
                 *([escaped(each.dataset)] if several else []),
                 escaped(each.metric),
-                measure(each.metric, each.before),
-                measure(each.metric, each.now),
-                difference(each.difference, each.interval),
-                each.finding,
+                *(before, now, difference(each.difference, each.interval), each.finding),
                 escaped(f"{needs}, {status}" if needs else ""),
                 f"{each.n:,}",
                 "" if made is None else by(made.method),
             ]
         )
-        before, now = measure(each.metric, each.before), measure(each.metric, each.now)
         said.append(f"{each.metric} {before} → {now}, {each.finding}")
     headers = ["metric", "before", "now", "difference", "verdict", "needs", "answers", "by"]
     return [*(["dataset"] if several else []), *headers], rows, "; ".join(said)

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.verdict import GRADES, name_of_state
-from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.reports import compared_answers
 from rag_evaluation_framework.reports.cases import document_of, named_rows, sample_name
@@ -218,12 +217,9 @@ def _pairs(before: Evaluation, now: Evaluation, metrics: Sequence[str]) -> Itera
 
 
 def _values(row: Row, metrics: Sequence[str]) -> list[float | None]:
-    found = {
-        score.metric: round(score.value, 4)
-        for score in row.scores
-        if score.value is not None and score.method != TIMING_METHOD and score.metric != PASS_RATE
-    }
-    return [found.get(metric) for metric in metrics]
+    found = {score.metric: score for score in row.scores if score.method != TIMING_METHOD}
+    values = [found[metric].value if metric in found else None for metric in metrics]
+    return [None if value is None else round(value, 4) for value in values]
 
 
 # A sweep over retrieval pipelines: what to take, figures, questions found by none.
@@ -315,7 +311,8 @@ def _heat(
     parts = [sweep.parts[cell["id"]] for cell in group]
     metrics = [name for name in parts[0].metrics if any(_value(part, name) is not None for part in parts)]
     columns: list[tuple[str, list[float | None], bool, bool]] = [
-        (name, [_value(part, name) for part in parts], _is_up(parts, name), True) for name in metrics
+        (name, [_value(part, name) for part in parts], parts[0].metrics[name].higher_is_better, True)
+        for name in metrics
     ]
     columns.append(("characters read", [cell["read"] for cell in group], False, False))
     recalls = [part.performance.figures.get("store_recall") for part in parts]
@@ -349,10 +346,6 @@ def _heat(
 def _value(part: Evaluation, metric: str) -> float | None:
     found: Figure | None = part.metrics.get(metric)
     return None if found is None else found.value
-
-
-def _is_up(parts: Sequence[Evaluation], metric: str) -> bool:
-    return next((part.metrics[metric].higher_is_better for part in parts if metric in part.metrics), True)
 
 
 def _written(value: float | None, *, is_share: bool) -> str:

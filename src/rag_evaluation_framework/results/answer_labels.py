@@ -110,12 +110,13 @@ class AnswerLabels:
             return NO_LABEL
         own, known, references = fold_text(answer), _reference_key(sample), []
         for text, given in answers.items():
-            if text != own and is_reference(_together(given, known)):
+            if text != own and is_reference(label_together([*_states(given, known).values()])):
                 references.append(next(label.answer for label in given.values() if label.state is not None))
         here = answers.get(own, {})
-        label = _together(here, known)
+        said = _states(here, known)
+        label = label_together([*said.values()])
         is_stale = label is None and any(each.state is not None for each in here.values())
-        return FoundLabel(label, tuple(references), is_stale, _why(here, known, label))
+        return FoundLabel(label, tuple(references), is_stale, _why(said, label))
 
     def digest(self, questions: Iterable[int]) -> str:
         """Return what changes with every label of these questions; empty without any."""
@@ -129,20 +130,16 @@ class AnswerLabels:
         return hashlib.blake2b(b"\n".join(lines), digest_size=16).hexdigest() if lines else ""
 
 
-def _together(given: dict[tuple[str, str], AnswerLabel], known: str) -> Label | None:
-    states = [each.state for (_, reference), each in given.items() if reference == known and each.state]
-    return label_together(states)
+def _states(given: dict[tuple[str, str], AnswerLabel], known: str) -> dict[str, State]:
+    """Return what each annotator says beside this reference."""
+    return {who: each.state for (who, at), each in given.items() if at == known and each.state}
 
 
-def _why(given: dict[tuple[str, str], AnswerLabel], known: str, label: Label | None) -> str:
+def _why(said: dict[str, State], label: Label | None) -> str:
     """Say who gave an answer its label, or who disagrees."""
-    said = {
-        who: name_of_state(each.state)
-        for (who, reference), each in given.items()
-        if reference == known and each.state
-    }
     if label is not None and grade_of(label) is None:
-        return f"annotators disagree: {', '.join(f'{who} {state}' for who, state in said.items())}"
+        told = (f"{who} {name_of_state(state)}" for who, state in said.items())
+        return f"annotators disagree: {', '.join(told)}"
     return f"labeled by {', '.join(said)}"
 
 

@@ -256,7 +256,7 @@ def _standing_of(row: Row, metrics: Container[str], *, is_unstable: bool = False
     return Standing(
         verdicts,
         (plain(row.response.text or ""),),
-        {each.metric: each.value for each in row.scores if each.metric in metrics and each.value is not None},
+        {metric: value for metric, value in row.values.items() if metric in metrics},
         frozenset(each.metric for each in row.scores if each.is_undrawn),
     )
 
@@ -412,18 +412,15 @@ def _changes(baseline: str, contender: str, both: SideBySide) -> AnswerChanges:
     wanted = frozenset(key for keys in (*moved.values(), *unscored.values(), edited) for key in keys)
     rows = old.chosen(wanted), new.chosen(wanted)
     described = {key: _described(key, old, new, *(each.get(key) for each in rows)) for key in wanted}
-    told = {kind: tuple(described[key] for key in keys) for kind, keys in moved.items()}
+    told: dict[str, Any] = {
+        kind.replace(" ", "_"): tuple(described[key] for key in keys) for kind, keys in moved.items()
+    }
     same = Counter(new.standings[key].rank for key in flips.of("same"))
     return AnswerChanges(
         baseline=baseline,
         contender=contender,
         answers=both.counts,
-        worse=told["worse"],
-        better=told["better"],
-        new=told["new"],
-        gone=told["gone"],
-        left_out=told["left out"],
-        unpaired=told["unpaired"],
+        **told,
         unconfirmed=sum(old.standings[key].rank == 1.0 for key in flips.of("unpaired")),
         edited=tuple(described[key] for key in edited),
         notice=next((each.notice for each in both.pairings.values() if each.notice), None),

@@ -184,6 +184,11 @@ class Row(msgspec.Struct, frozen=True):
         return self.result.scores
 
     @property
+    def values(self) -> dict[str, float]:
+        """The scores that have a value, by metric."""
+        return {score.metric: score.value for score in self.scores if score.value is not None}
+
+    @property
     def turns(self) -> tuple[EvaluatedTurn, ...]:
         """The turns of a conversation with the outcome of each; none of a single question."""
         if self.sample is None:

@@ -316,11 +316,7 @@ class _Units:
             elif row.id in self.found[variant]:
                 again += 1
             else:
-                scores = {
-                    each.metric: each.value
-                    for each in row.scores
-                    if each.value is not None and each.metric in self._experiment.metrics
-                }
+                scores = {name: each for name, each in row.values.items() if name in self._experiment.metrics}
                 self.found[variant][row.id] = (day, scores)
         return strangers, again
 

@@ -107,7 +107,7 @@ class LabelQueue:
         for item in items_of(evaluation):
             folded = (tuple(map(fold_text, item.asked)), fold_text(item.answer), item.expected)
             found.setdefault(folded, item)
-        ordered = in_telling_order(found.values(), lambda item: (_telling_of(item, higher), item.id))
+        ordered = in_telling_order(found.values(), lambda item: (telling(item.row.values, higher), item.id))
         self.items = sorted(ordered, key=lambda item: (not item.verdict.to_confirm, item.verdict.is_judged))
         self.read_labels()
         self._skipped: set[str] = set()
@@ -206,10 +206,6 @@ def _items_of_row(row: Row, sample: Sample, verdict: AnswerVerdict, name: str) -
             )
 
 
-def _telling_of(item: LabelItem, higher: Mapping[str, bool]) -> Any:
-    return telling({each.metric: each.value for each in item.row.scores if each.value is not None}, higher)
-
-
 def _is_settled(item: LabelItem, labels: AnswerLabels) -> bool:
     """Return True if other labels of the question decide an answer that was not judged."""
     if not labels.concern(item.sample) or item.number:
@@ -228,16 +224,10 @@ def table_of(queue: LabelQueue, most: int | None) -> list[dict[str, Any]]:
 
 
 def _row_of(item: LabelItem, label: AnswerLabel | None) -> dict[str, str]:
-    cells = {
-        "id": item.id,
-        "question": item.asked[-1],
-        "before": "\n".join(item.asked[:-1]),
-        "expected": item.expected or "",
-        "answer": item.answer,
-        "passage": item.passage,
-        "label": "" if label is None else str(label.state),
-    }
-    return {name: cell for name, cell in cells.items() if cell}
+    *before, question = item.asked
+    said = "" if label is None else str(label.state)
+    cells = (item.id, question, "\n".join(before), item.expected or "", item.answer, item.passage, said)
+    return {name: cell for name, cell in zip(COLUMNS, cells, strict=True) if cell}
 
 
 TABLE = Columns(dict.fromkeys(COLUMNS, "text"), required=COLUMNS)
