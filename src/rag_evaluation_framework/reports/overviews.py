@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _LISTED = 10
 
 
-def show_agreement(screen: Screen, report: AgreementReport, *, listed: int = _LISTED) -> None:
+def show_agreement(screen: Screen, report: AgreementReport) -> None:
     """Add the figures, then the pairs and the queries that agree least."""
     annotators = f"{counted(len(report.annotators), 'annotator')} ({', '.join(report.annotators)})"
     queries = counted(report.n_queries, "query", "queries")
@@ -60,11 +60,11 @@ def show_agreement(screen: Screen, report: AgreementReport, *, listed: int = _LI
     screen.gap()
     _agreement_figures(screen, report)
     if len(report.pairs) > 1:
-        _pairs(screen, report, listed)
+        _pairs(screen, report)
     if report.queries and report.queries[0].jaccard < 1.0:
-        _queries(screen, report, listed)
+        _queries(screen, report)
     if report.scores and report.scores[0].difference > 0.0:
-        _scores(screen, report, listed)
+        _scores(screen, report)
 
 
 def _agreement_figures(screen: Screen, report: AgreementReport) -> None:
@@ -99,7 +99,7 @@ def _target(each: AgreementFigure) -> Piece:
     return Styled(f">= {each.target:g} {'met' if is_met else 'missed'}", GOOD if is_met else BAD)
 
 
-def _pairs(screen: Screen, report: AgreementReport, listed: int) -> None:
+def _pairs(screen: Screen, report: AgreementReport) -> None:
     rows: list[list[Cell]] = [
         [
             (Column("annotators", flexible=True), " – ".join(pair.pair)),
@@ -110,10 +110,10 @@ def _pairs(screen: Screen, report: AgreementReport, listed: int) -> None:
         ]
         for pair in report.pairs
     ]
-    _least(screen, "pairs that agree least first", rows, listed)
+    _least(screen, "pairs that agree least first", rows)
 
 
-def _queries(screen: Screen, report: AgreementReport, listed: int) -> None:
+def _queries(screen: Screen, report: AgreementReport) -> None:
     rows: list[list[Cell]] = [
         [
             (Column("query", flexible=True), query.query_id),
@@ -125,10 +125,10 @@ def _queries(screen: Screen, report: AgreementReport, listed: int) -> None:
         for query in report.queries
         if query.jaccard < 1.0
     ]
-    _least(screen, "queries whose marked characters agree least first", rows, listed)
+    _least(screen, "queries whose marked characters agree least first", rows)
 
 
-def _scores(screen: Screen, report: AgreementReport, listed: int) -> None:
+def _scores(screen: Screen, report: AgreementReport) -> None:
     rows: list[list[Cell]] = [
         [
             (Column("query", flexible=True), row.query_id),
@@ -140,14 +140,14 @@ def _scores(screen: Screen, report: AgreementReport, listed: int) -> None:
         for row in report.scores
         if row.difference > 0.0
     ]
-    _least(screen, "answers whose scores differ most first", rows, listed)
+    _least(screen, "answers whose scores differ most first", rows)
 
 
-def _least(screen: Screen, title: str, rows: Sequence[Sequence[Cell]], listed: int) -> None:
+def _least(screen: Screen, title: str, rows: Sequence[Sequence[Cell]]) -> None:
     screen.gap()
     screen.say(title)
-    screen.add_rows(rows[:listed])
-    if (more := len(rows) - listed) > 0:
+    screen.add_rows(rows[:_LISTED])
+    if (more := len(rows) - _LISTED) > 0:
         screen.say(f"{more:,} more (--json has all)", indent=2)
 
 

@@ -174,9 +174,9 @@ class Screen(msgspec.Struct):
                     spaces += widths[at] + 2
             self._add(line)
 
-    def steps(self, commands: Iterable[tuple[str, str]], *, label: str = "next:") -> None:
+    def steps(self, commands: Iterable[tuple[str, str]]) -> None:
         """Add what can be done now: a command or a sentence, and what for."""
-        several = list(commands)
+        several, label = list(commands), "next:"
         room = self.width - cells(label) - 1
         sizes = [(cells(self.clean(command)), cells(self.clean(purpose))) for command, purpose in several]
         width = max((size for size, purpose in sizes if purpose and size + 6 + purpose <= room), default=0)

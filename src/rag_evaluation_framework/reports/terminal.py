@@ -198,13 +198,12 @@ def _worse_cases(screen: Screen, evaluation: Evaluation, moved: Regressions, *, 
     answers = worse_answers(evaluation, max(full, 30))
     asked = _ASKED if full > 1 else 0
     hang = 4 + max(len(each.name) for each in answers[: full + asked]) if answers else 4
-    for each in answers[:full]:
+    for place, each in enumerate(answers[: full + asked]):
         show_question(screen, each.name, each.question, hang=hang)
-        texts = {"before": each.before, "now": each.now}
-        marks, differs = unsupported_words(each.row), changes_of_answer(each.row)
-        show_answers(screen, texts, hang=hang, marks=marks, differs=differs)
-    for each in answers[full : full + asked]:
-        show_question(screen, each.name, each.question, hang=hang)
+        if place < full:
+            texts = {"before": each.before, "now": each.now}
+            marks, differs = unsupported_words(each.row), changes_of_answer(each.row)
+            show_answers(screen, texts, hang=hang, marks=marks, differs=differs)
     names = [each.name for each in answers[full + asked :]]
     show_more(screen, names, len(moved.worse) - min(full + asked, len(answers)))
 

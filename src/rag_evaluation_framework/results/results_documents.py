@@ -498,6 +498,7 @@ def _metadata(head: RunHead) -> dict[str, Any]:
 # What was decided over the runs of an evaluation, kept beside the results of the first.
 
 VERDICT_FILE = "verdict.json"
+_DECIDED_OVER = ("kind", "parts_are", "target", "missing", "left_out", "warnings")
 
 
 def keep_verdict(evaluation: Evaluation) -> None:
@@ -506,12 +507,7 @@ def keep_verdict(evaluation: Evaluation) -> None:
         return
     verdict, moved = evaluation.verdict, evaluation.regressions
     written = {
-        "kind": evaluation.kind,
-        "parts_are": evaluation.parts_are,
-        "target": evaluation.target,
-        "missing": evaluation.missing,
-        "left_out": evaluation.left_out,
-        "warnings": evaluation.warnings,
+        **{name: getattr(evaluation, name) for name in _DECIDED_OVER},
         "labels": labels_digest(evaluation),
         "verdict": None if verdict is None else replace(verdict, regressions=None),
         "regressions": None if moved is None else _regression_fields(moved),

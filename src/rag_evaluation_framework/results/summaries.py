@@ -89,6 +89,10 @@ class Unscored(msgspec.Struct, frozen=True):
     count: int
 
 
+_WRITTEN = ("interval_method", "n_scored", "n_skipped", "n_failed", "higher_is_better", "method")
+"""What results files store of a figure as it is."""
+
+
 class Figure(msgspec.Struct, frozen=True):
     """One metric's mean over the scored rows. ``value`` is ``None`` where nothing was scored: missing, not 0.
 
@@ -126,12 +130,7 @@ class Figure(msgspec.Struct, frozen=True):
         return {
             "value": self.value,
             "confidence_interval": [self.interval.low, self.interval.high] if self.interval else None,
-            "interval_method": self.interval_method,
-            "n_scored": self.n_scored,
-            "n_skipped": self.n_skipped,
-            "n_failed": self.n_failed,
-            "higher_is_better": self.higher_is_better,
-            "method": self.method,
+            **{name: getattr(self, name) for name in _WRITTEN},
             **({} if self.judged is None else self.judged.to_dict()),
         }
 
