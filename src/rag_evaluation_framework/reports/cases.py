@@ -138,25 +138,25 @@ def expected_and_got(row: Row) -> str:
 # Why an answer is not correct.
 
 
-def why(
-    row: Row, blame: Blame | None = None, *, verdict: AnswerVerdict | None = None, is_listed: bool = False
-) -> str | None:
-    """Say why an answer, or that of a turn, is not correct or is flagged; ``None`` for any other.
-
-    ``is_listed``: what was retrieved stands beside it, so that it need not be named.
-    """
+def why(row: Row, blame: Blame | None = None, *, verdict: AnswerVerdict | None = None) -> str | None:
+    """Say why an answer, or that of a turn, is not correct or is flagged; ``None`` for any other."""
     verdict, blame = verdict or row.verdict, blame or row.blame
     if verdict is None or not verdict.deserves_attention:
         return None if row.response.failure is None else f"no answer: {row.error}"
-    if fault := _fault_of(row, verdict, blame, is_listed=is_listed):
+    if fault := _fault_of(row, verdict, blame):
         return fault if verdict.is_wrong else f"{verdict.name}, {fault}"
     if verdict.is_correct:
         return f"{verdict.name}, but {', '.join(FLAGS[flag] for flag in verdict.flags)}"
     return _verdict_of(row, verdict, is_told_by=False)
 
 
-def _fault_of(row: Row, verdict: AnswerVerdict | None, blame: Blame | None, *, is_listed: bool) -> str | None:
-    """Say what blame found out about a failure; ``None`` if that is nothing beside the verdict."""
+def _fault_of(
+    row: Row, verdict: AnswerVerdict | None, blame: Blame | None, *, is_listed: bool = False
+) -> str | None:
+    """Say what blame found out about a failure; ``None`` if that is nothing beside the verdict.
+
+    ``is_listed``: what was retrieved stands beside it, so that it need not be named.
+    """
     if verdict is None or blame is None or verdict.is_unanswered:
         return None
     if blame.kind not in (verdict.cause, *verdict.flags):
@@ -516,8 +516,7 @@ def show_whole_case(
     for each in shown:
         if each.turn is not None:
             screen.labelled(f"turn {each.turn}", each.question, indent=2, hang=13)
-        screen_texts = {"expected": each.expected, "got": each.answer}
-        for label, text in screen_texts.items():
+        for label, text in (("expected", each.expected), ("got", each.answer)):
             if text is not None:
                 marks = unsupported_words(row) if label == "got" and each.turn is None else ()
                 screen.labelled(label, text, indent=2, hang=13, marks=marks, lines=12)

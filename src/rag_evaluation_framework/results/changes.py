@@ -512,14 +512,16 @@ _TRAITS: tuple[Trait, ...] = ("document", "needed", "why", "tag", "category", "d
 def _shared(flips: Flips, old: _Answers, new: _Answers) -> Iterator[SharedTrait]:
     """Yield what at least half of the answers that moved one way share, and clearly fewer of the others."""
     paired = [*flips.of("worse"), *flips.of("better"), *flips.of("same")]
-    for moved, run in _MOVED_IN:
+    # Of one that got better it tells more how it failed before.
+    ways: tuple[tuple[Literal["worse", "better"], _Answers], ...] = (("worse", new), ("better", old))
+    for moved, failing in ways:
         chosen = frozenset(flips.of(moved))
-        # Of one that got better it tells more how it failed before.
-        traits = {key: _told(new.traits[key], (old if run == "old" else new).traits[key]) for key in paired}
         having: dict[tuple[Trait, str], set[Key]] = {}
-        for key, found in traits.items():
-            for trait in found:
-                having.setdefault(trait, set()).add(key)
+        for key in paired:
+            for run, is_cause in ((new, False), (failing, True)):
+                for trait in run.traits[key]:
+                    if (trait[0] == "why") == is_cause:
+                        having.setdefault(trait, set()).add(key)
         ranked = sorted(
             (
                 (_chance(len(keys & chosen), len(chosen), len(keys), len(paired)), _TRAITS.index(kind), value)
@@ -541,16 +543,6 @@ def _shared(flips: Flips, old: _Answers, new: _Answers) -> Iterator[SharedTrait]
                     others=len(keys - chosen),
                     of_others=len(paired) - len(chosen),
                 )
-
-
-_MOVED_IN: tuple[tuple[Literal["worse", "better"], str], ...] = (("worse", "new"), ("better", "old"))
-
-
-def _told(
-    now: Iterable[tuple[Trait, str]], failing: Iterable[tuple[Trait, str]]
-) -> Iterator[tuple[Trait, str]]:
-    yield from (trait for trait in now if trait[0] != "why")
-    yield from (trait for trait in failing if trait[0] == "why")
 
 
 def _chance(found: int, chosen: int, having: int, total: int) -> float:
