@@ -223,18 +223,20 @@ def compare_systems(
     metrics: Sequence[BoundMetric],
     *,
     baseline: str,
+    test: PairedTest = "randomisation",
+    alpha: float = 0.05,
+    resamples: int = 10_000,
+    seed: int = 0,
     workers: CalledWorkers | None = None,
-    **wish: Any,
 ) -> list[MetricComparison]:
     """Compare every other system with the baseline on every metric.
 
-    ``scores`` is value by query by metric by system; ``wish`` may have ``test``, ``alpha``, ``resamples`` and
-    ``seed``. A test that cannot be made (a single shared query)
+    ``scores`` is value by query by metric by system. A test that cannot be made (a single shared query)
     leaves its p-value empty rather than guessing one.
     """
     if baseline not in scores:
         raise UnknownNameError("baseline", baseline, list(scores))
-    if (test := wish.get("test", PAIRED_TESTS[0])) not in PAIRED_TESTS:
+    if test not in PAIRED_TESTS:
         raise UnknownNameError("paired test", str(test), PAIRED_TESTS)
     pairs = [
         _Pair(
@@ -247,6 +249,7 @@ def compare_systems(
         for contender in scores
         if contender != baseline
     ]
+    wish = {"test": test, "alpha": alpha, "resamples": resamples, "seed": seed}
     return corrected_together(list(_compared(pairs, workers, **wish)))
 
 
@@ -510,15 +513,18 @@ def compare_scored(
     runs: Sequence[ScoredRun],
     *,
     force: bool = False,
+    test: PairedTest = "randomisation",
+    alpha: float = 0.05,
+    resamples: int = 10_000,
+    seed: int = 0,
     workers: CalledWorkers | None = None,
     sides: Sequence[ScoredPair] = (),
-    **wish: Any,
 ) -> Comparison:
     """Compare runs with the first of them, on every metric that both have and some sample has in both.
 
     ``sides`` has for each of the others how its rows pair, by default by their ids. Different datasets,
     content hashes, methods or metric versions are a :class:`UsageError` that names them; with ``force`` they
-    become warnings. ``wish`` is that of :func:`compare_systems`.
+    become warnings.
     """
     baseline, *contenders = runs
     reasons = [
@@ -528,6 +534,7 @@ def compare_scored(
     ]
     if reasons and not force:
         raise UsageError(f"cannot compare with {baseline.name}: {'; '.join(reasons)}")
+    wish = {"test": test, "alpha": alpha, "resamples": resamples, "seed": seed}
     sides = sides or [ScoredPair(baseline, each) for each in contenders]
     paired = [(side, metric) for metric in baseline.metrics for side in sides if side.has(metric)]
     pairs = [_pair_of(side.before, side.after, metric, side.are_other) for side, metric in paired]
