@@ -336,3 +336,11 @@ class LocatedContexts(msgspec.Struct, frozen=True, kw_only=True, dict=True, weak
         unmeasured = self.unmeasured(scorers)
         lost = f", so {' and '.join(unmeasured)} cannot be measured" if unmeasured else ""
         return f"{self.count}{lost} (rag-eval validate lists all): {self.unlocated[0]}"
+
+
+def located_for(
+    scorers: Iterable[MetricScorer], samples: Callable[[], Iterable[Sample]]
+) -> LocatedContexts | None:
+    """Return where the golden contexts of samples are, if one of the scorers is of spans."""
+    corpus = next((each.methods.corpus or () for each in scorers if each.reads_spans), None)
+    return None if corpus is None else LocatedContexts.of(list(samples()), tuple(corpus))

@@ -24,13 +24,7 @@ from rag_evaluation_framework.datasets.rows import PlainRows
 from rag_evaluation_framework.errors import InputError, Issue, Problems, RagEvalError, UsageError
 from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest
 from rag_evaluation_framework.evaluation.missing_fields import MissingFields
-from rag_evaluation_framework.evaluation.scoring import (
-    MetricScorer,
-    are_blamed,
-    calls_each,
-    located_for,
-    scorer_for,
-)
+from rag_evaluation_framework.evaluation.scoring import MetricScorer, are_blamed, calls_each, scorer_for
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.files.access import sha256
 from rag_evaluation_framework.judging.methods import JudgeBudget, Methods, missing_method, with_documents
@@ -488,7 +482,7 @@ def _planned(
         is_chosen_first = choice.sample_size is not None or is_golden
         if is_chosen_first:
             selection = _selected(entry, source, choice, None)
-            contexts = located_for(scorers.values(), selection, dialect=source.dialect)
+            contexts = _located(scorers.values(), selection) if is_golden else None
         if contexts is not None:
             scorers = dict(zip(scorers, contexts.scorers(scorers.values()), strict=True))
         missing = MissingFields(
@@ -523,6 +517,12 @@ def _planned(
         counted=counted,
         is_as_it_was=is_as_it_was,
     )
+
+
+def _located(scorers: Iterable[MetricScorer], selection: Selection) -> LocatedContexts | None:
+    from rag_evaluation_framework.evaluation.hit_views import located_for
+
+    return located_for(scorers, selection)
 
 
 def _with_counts(reading: RowReading, selection: Selection, counted: Counted) -> RowReading:

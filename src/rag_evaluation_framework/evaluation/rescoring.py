@@ -22,6 +22,7 @@ from rag_evaluation_framework.datasets.recognition import annotated_truth
 from rag_evaluation_framework.datasets.rows import dialect_of_run
 from rag_evaluation_framework.errors import JUDGE_BUDGET, ModelOutageError, UsageError
 from rag_evaluation_framework.evaluation.blame import find_blame
+from rag_evaluation_framework.evaluation.hit_views import located_for
 from rag_evaluation_framework.evaluation.judge_budget import Draft, samples_for, unjudged
 from rag_evaluation_framework.evaluation.scored_answers import (
     check_scorers,
@@ -30,7 +31,7 @@ from rag_evaluation_framework.evaluation.scored_answers import (
     waits_to_score,
     writable_result,
 )
-from rag_evaluation_framework.evaluation.scoring import MetricScorer, are_blamed, located_for, scorers_for
+from rag_evaluation_framework.evaluation.scoring import MetricScorer, are_blamed, scorers_for
 from rag_evaluation_framework.evaluation.suites import judge_usage, rescored_head
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.judging.methods import Methods, with_documents
@@ -151,10 +152,8 @@ class RescoredRows:
         format: str | None = None,  # noqa: A002  # as the command line calls it
     ) -> RescoredRows:
         """Score a run of a dataset; its documents are read if a metric looks something up in them."""
-        dialect, truth = (
-            dialect_of_run(folder.head.configuration, dataset, format=format),
-            annotated_truth(dataset),
-        )
+        dialect = dialect_of_run(folder.head.configuration, dataset, format=format)
+        truth = annotated_truth(dataset)
         knew_annotations = "annotations" in folder.head.configuration
         methods = with_documents(methods, metrics, dialect=dialect, path=dataset)
         scorers = scorers_for(metrics, methods)
@@ -165,9 +164,9 @@ class RescoredRows:
         def listed() -> Iterator[Sample]:
             return map(truth.applied, listed_samples(samples, folder.samples_path))
 
-        contexts = located_for(scorers, listed, dialect=dialect.name)
-        scorers = scorers if contexts is None else contexts.scorers(scorers)
         is_golden = dialect.name in GOLDEN_DIALECTS
+        contexts = located_for(scorers, listed) if is_golden else None
+        scorers = scorers if contexts is None else contexts.scorers(scorers)
         return cls(folder, samples, scorers, methods, is_golden=is_golden, truth=truth)
 
     def __call__(self) -> Iterator[Row]:

@@ -26,7 +26,7 @@ from rag_evaluation_framework.judging.methods import Methods, Way, chosen_method
 from rag_evaluation_framework.judging.verdict import is_correct, state_of
 from rag_evaluation_framework.metrics.declaration import DECIDES, BoundMetric, check_metric
 from rag_evaluation_framework.metrics.safety import REFUSALS
-from rag_evaluation_framework.metrics.views import CLAIMS, LOCATED, NOTHING_RETRIEVED, Method, NoValueError
+from rag_evaluation_framework.metrics.views import CLAIMS, NOTHING_RETRIEVED, Method, NoValueError
 from rag_evaluation_framework.records.responses import (
     NOT_TOLD_BY_TURN,
     RECORDED,
@@ -74,18 +74,8 @@ for _view, _place in {
 }.items():
     READERS.register(_view, f"rag_evaluation_framework.evaluation.{_place}")
 
-BLAME: Registry[Any] = Registry("part of blame")
-"""Who tells where an answer failed, and its name; imported only where answers are blamed."""
-BLAME.register("blaming", "rag_evaluation_framework.evaluation.blame:Blaming")
-
-# What only golden sets take; with what the names of all their dialects begin.
-_OF_GOLDEN_SETS: Registry[Any] = Registry("part of golden sets")
-_OF_GOLDEN_SETS.register("readings", "rag_evaluation_framework.judging.answer_verdicts:readings_of")
-_OF_GOLDEN_SETS.register("spans", "rag_evaluation_framework.evaluation.hit_views:LocatedContexts")
+# With what the names of all dialects of golden sets begin.
 _GOLDEN = "golden-"
-
-_OF_HITS: Registry[Any] = Registry("part of hits")
-_OF_HITS.register("misnamed", "rag_evaluation_framework.evaluation.hit_views:find_misnamed")
 
 ONLY_HITS = "the system returned hits and no text"
 ONLY_RETRIEVED = "only what was retrieved is recorded, and no answer"
@@ -421,7 +411,9 @@ def _has_readings(sample: Sample) -> bool:
 
 
 def _samples_by_reading(sample: Sample, response: Response) -> list[Sample]:
-    readings = _OF_GOLDEN_SETS.get("readings")(sample)
+    from rag_evaluation_framework.judging.answer_verdicts import readings_of  # takes long
+
+    readings = readings_of(sample)
     return [sample if text == sample.reference else replace(sample, reference=text) for text in readings]
 
 
@@ -475,33 +467,6 @@ def calls_each(scorers: Iterable[MetricScorer], methods: Methods) -> float:
     votes = 0 if methods.judge is None else len(methods.judge.models) * methods.judge.votes
     share = getattr(methods.support, "asked_answers", 1.0)  # a cascade spares some of them
     return float(votes * len(questions) * share)
-
-
-def located_for(
-    scorers: Iterable[MetricScorer], samples: Callable[[], Iterable[Sample]], *, dialect: str
-) -> Any:
-    """Return the ``LocatedContexts`` of samples if a golden set is scored by its spans, else ``None``."""
-    of_spans = [scorer for scorer in scorers if scorer.reads_spans]
-    if not dialect.startswith(_GOLDEN) or not of_spans:
-        return None
-    corpus = of_spans[0].methods.corpus
-    return _OF_GOLDEN_SETS.get("spans").of(list(samples()), () if corpus is None else corpus.documents)
-
-
-def misnamed_for(
-    scorers: Sequence[MetricScorer],
-    samples: Callable[[], Iterable[Sample]],
-    responses: Callable[[], Iterable[Response]],
-    *,
-    min_resolved: float,
-) -> dict[str, str]:
-    """Return the metrics that the names of what a run retrieved leave unevaluated, with the reason."""
-    # Other files than those that golden contexts name may be retrieved.
-    of_hits = [scorer for scorer in scorers if scorer.reads_hits and LOCATED not in scorer.needs]
-    if not of_hits:
-        return {}
-    found: dict[str, str] = _OF_HITS.get("misnamed")(of_hits, samples, responses, min_resolved)
-    return found
 
 
 def score(

@@ -24,11 +24,12 @@ from rag_evaluation_framework.evaluation.judge_budget import judged_in_part, res
 from rag_evaluation_framework.evaluation.manifest import Manifest
 from rag_evaluation_framework.evaluation.preflight import DatasetPlan, Plan
 from rag_evaluation_framework.evaluation.scored_answers import waits_to_score
-from rag_evaluation_framework.evaluation.scoring import BLAME, MetricScorer, misnamed_for
+from rag_evaluation_framework.evaluation.scoring import MetricScorer
 from rag_evaluation_framework.evaluation.secrets import Secrets
-from rag_evaluation_framework.extensions import Registry, Scorer, Target
+from rag_evaluation_framework.extensions import Scorer, Target
 from rag_evaluation_framework.judging.methods import Methods, beyond_reach
 from rag_evaluation_framework.judging.verdict import AnswerCounts, AnswerVerdict, original_sample_id
+from rag_evaluation_framework.metrics.views import LOCATED
 from rag_evaluation_framework.models.chat import endpoint_of, endpoints_in_words
 from rag_evaluation_framework.records.runs import (
     JudgeUsage,
@@ -76,11 +77,10 @@ from rag_evaluation_framework.structs import asdict
 from rag_evaluation_framework.workers import Workforce, in_order
 
 if TYPE_CHECKING:
+    from rag_evaluation_framework.evaluation.blame import Blaming
     from rag_evaluation_framework.models.spending import Prices, TargetSpending
 
 _NOT_BEGUN = "not begun"
-_ON_RAY: Registry[Any] = Registry("part of what Ray does")
-_ON_RAY.register("asked", "rag_evaluation_framework.evaluation.remote_targets:asked_by_workers")
 READING = "reading"
 """What was read from which field of plain rows; the screen of those says it first."""
 
@@ -233,7 +233,7 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
                 on_progress=spending.kept_by(None if tell is None else partial(tell, dataset.name)),
                 on_finished=None if blames is None else blames.add,
                 spending=_capped(suite),
-                blaming=BLAME.get("blaming")(dataset.methods.without_judge) if is_blamed else None,
+                blaming=_blaming(dataset) if is_blamed else None,
                 **{"are_unchanged": dataset.is_as_it_was, **wish},
             )
 
@@ -254,11 +254,14 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnPr
 
 def _without_misnamed(dataset: DatasetPlan, folder: RunFolder, min_resolved: float) -> DatasetPlan:
     """Return a dataset's plan with the metrics that the names of what was retrieved leave unmeasured."""
-    misnamed = misnamed_for(
-        dataset.scorers,
-        dataset.selection,
-        lambda: (result.response for result in folder.results()),
-        min_resolved=min_resolved,
+    # Other files than those that golden contexts name may be retrieved.
+    of_hits = [each for each in dataset.scorers if each.reads_hits and LOCATED not in each.needs]
+    if not of_hits:
+        return dataset
+    from rag_evaluation_framework.evaluation.hit_views import find_misnamed
+
+    misnamed = find_misnamed(
+        of_hits, dataset.selection, lambda: (each.response for each in folder.results()), min_resolved
     )
     return replace(dataset, unmeasured={**dataset.unmeasured, **misnamed})
 
@@ -273,9 +276,11 @@ def _with_device(folder: RunFolder, methods: Methods) -> RunFolder:
 
 
 def _asked(suite: Suite) -> Target:
-    is_on_ray = suite.options.crew.engine == "ray"
-    asked: Target = _ON_RAY.get("asked")(suite.target, suite.options) if is_on_ray else suite.target
-    return asked
+    if suite.options.crew.engine != "ray":
+        return suite.target
+    from rag_evaluation_framework.evaluation.remote_targets import asked_by_workers
+
+    return asked_by_workers(suite.target, suite.options)
 
 
 def _keep_documents(dataset: DatasetPlan, folder: RunFolder) -> None:
@@ -336,8 +341,13 @@ def _blame(dataset: DatasetPlan, folder: RunFolder, workers: Workforce, found: F
 def _blames(dataset: DatasetPlan, folder: RunFolder, workers: Workforce) -> Iterator[bytes]:
     rows = rows_of_folder(folder, as_kept(dataset.selection, folder.path))
     items = ((row.sample, row.result) for row in rows if row.sample is not None)
-    blaming = BLAME.get("blaming")(dataset.methods.without_judge)
-    return in_order(blaming, items, workers=workers, total=len(dataset.selection))
+    return in_order(_blaming(dataset), items, workers=workers, total=len(dataset.selection))
+
+
+def _blaming(dataset: DatasetPlan) -> Blaming:
+    from rag_evaluation_framework.evaluation.blame import Blaming
+
+    return Blaming(dataset.methods.without_judge)
 
 
 def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunHead:
