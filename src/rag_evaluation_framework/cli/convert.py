@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -31,15 +32,7 @@ Examples:
 @flag("--lossy", "Leave out what the format of OUT cannot hold, instead of refusing.")
 @MAP
 @AS_JSON
-def command(
-    source: Path,
-    target: Path,
-    from_: str | None,
-    to: str | None,
-    lossy: bool,
-    mapped: tuple[Mapped, ...],
-    as_json: bool,
-) -> None:
+def command(source: Path, target: Path, mapped: tuple[Mapped, ...], as_json: bool, **wish: Any) -> None:
     """Convert the dataset IN to another format, or annotations, results, benchmark data and configurations
     to another kind of file, and write OUT.
 
@@ -50,7 +43,7 @@ def command(
     from rag_evaluation_framework.datasets.conversion import convert
 
     try:
-        done = convert(source, target, from_=from_, to=to, lossy=lossy, map=dict(mapped))
+        done = convert(source, target, map=dict(mapped), **wish)
     except InputError as error:
         raise _in_one(error, source, target) from None
     if done.source == ROWS:

@@ -99,13 +99,7 @@ class _Begun:
 @flag("--golden", "Create golden sets instead, and a function to try them on.")
 @AS_JSON
 def command(
-    folder: Path,
-    agent: str | None,
-    headers: tuple[str, ...],
-    docs: Path | None,
-    ci: str,
-    golden: bool,
-    as_json: bool,
+    folder: Path, agent: str | None, headers: tuple[str, ...], docs: Path | None, **given: Any
 ) -> None:
     """Start a project in DIR: questions, what to measure and require, settings, a pytest test, a workflow.
 
@@ -121,15 +115,15 @@ def command(
     """
     from rag_evaluation_framework.datasets.project import create_layout
 
-    if golden and (agent or docs):
+    if given["golden"] and (agent or docs):
         raise UsageError(f"--golden: expected without {'--agent' if agent else '--docs'}")
-    if golden:
-        _told_golden(create_layout(folder, golden=True), as_json=as_json)
+    if given["golden"]:
+        _told_golden(create_layout(folder, golden=True), as_json=given["as_json"])
         return
     begun = _asked(_questions(docs, folder), agent, headers)
-    files = _files(begun, ci)
+    files = _files(begun, given["ci"])
     done = create_layout(folder, files=files)
-    if as_json:
+    if given["as_json"]:
         document = {"folder": str(done.folder), "created": done.created, "kept": done.kept}
         print_json(document | {"questions": len(begun.dataset.samples) if begun.dataset else 0})
         return

@@ -83,17 +83,7 @@ _COMMON = (
 @options.DETAILS
 @options.AS_JSON
 def command(
-    qrels: Path,
-    runs: tuple[Path, ...],
-    metrics: tuple[str, ...],
-    baseline: str | None,
-    seed: int,
-    per_query: bool,
-    totals: bool,
-    as_json: bool,
-    details: bool,
-    out: Path | None,
-    **given: Any,
+    qrels: Path, runs: tuple[Path, ...], metrics: tuple[str, ...], out: Path | None, **given: Any
 ) -> None:
     """Score retrieval runs against the relevance judgements QRELS.
 
@@ -112,14 +102,16 @@ def command(
     from rag_evaluation_framework.reports.system_tables import ranking_screen
     from rag_evaluation_framework.results.rankings import named, with_queries
 
+    as_json, details, per_query = (given.pop(name) for name in ("as_json", "details", "per_query"))
+    given["totals"] |= not set(TOTALS).isdisjoint(metrics)
     with Steps(f"reading and scoring {counted(len(runs), 'run')}", silent=as_json):
         ranking = evaluate(
             qrels,
             target=named(runs),
             metrics=[name for name in metrics if name not in TOTALS] or None,
-            baseline=baseline,
-            seed=seed,
-            options=Options(totals=totals or not set(TOTALS).isdisjoint(metrics), **given),
+            baseline=given.pop("baseline"),
+            seed=given.pop("seed"),
+            options=Options(**given),
         )
     if out is not None:
         ranking.save(out)

@@ -136,20 +136,7 @@ _COMMON = (
 @options.flag("--per-query", "With --json: also print the scores of every query.")
 @options.DETAILS
 @options.AS_JSON
-def command(
-    config: Path | None,
-    test: Any,
-    workers: int | None,
-    engine: Any,
-    address: str | None,
-    runs_dir: Path,
-    resume: str | None,
-    ask_damaged: bool,
-    per_query: bool,
-    as_json: bool,
-    details: bool,
-    **given: Any,
-) -> int:
+def command(config: Path | None, runs_dir: Path, resume: str | None, **given: Any) -> int:
     """Compare how well chunkers, embedders, retrievers and rerankers find what the questions need in CORPUS.
 
     CORPUS is a folder of documents, or a dataset that holds its documents (a BEIR folder, an .eval.json).
@@ -164,9 +151,11 @@ def command(
     from rag_evaluation_framework.records.runs import Options
     from rag_evaluation_framework.reports.sweep_screen import sweep_screen
 
-    options.mend_journals({"resume": resume, "ask_damaged": ask_damaged, "runs_dir": runs_dir})
+    options.mend_journals({**given, "resume": resume, "runs_dir": runs_dir})
+    chosen = {name: given.pop(name) for name in ("test", "workers", "engine", "address")}
+    as_json, details, per_query = (given.pop(name) for name in ("as_json", "details", "per_query"))
     asked = _settings(given, config)
-    choice = Options(level=asked.get("level"), test=test, workers=workers, engine=engine, address=address)
+    choice = Options(level=asked.get("level"), **chosen)
     with options.told_how_to_resume(runs_dir, resume):
         sweep = _swept(asked, choice, runs_dir, resume, is_shown=not as_json)
     written = write_sweep(sweep, asked["output"]) if "output" in asked else []

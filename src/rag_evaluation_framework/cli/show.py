@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -38,15 +38,17 @@ Examples:
 _SHOWN = 10
 _USUAL_WORST = 3
 _Holds: TypeAlias = Callable[["AnswerVerdict"], bool]
-_FAILED: tuple[str, _Holds] = ("wrong or partly correct", lambda verdict: verdict.has_failed)
-_NOT_JUDGED: tuple[str, _Holds] = ("not judged", lambda verdict: not verdict.is_judged)
-_FLAGGED: tuple[str, _Holds] = ("flagged", lambda verdict: verdict.is_flagged)
+_KINDS: dict[str, tuple[str, _Holds]] = {
+    "failed": ("wrong or partly correct", lambda verdict: verdict.has_failed),
+    "unjudged": ("not judged", lambda verdict: not verdict.is_judged),
+    "flagged": ("flagged", lambda verdict: verdict.is_flagged),
+}
 
 
 @click.command("show", epilog=EXAMPLES)
 @click.argument("run", required=False)
 @flag("--failed", "Show the wrong and partly correct answers.")
-@flag("--not-judged", "Show the answers that were not judged.")
+@flag("--not-judged", "Show the answers that were not judged.", called="unjudged")
 @flag("--flagged", "Show the answers that may contain unsupported text.")
 @flag("--missed", "Show the questions whose needed text was not retrieved.")
 @whole_number("--worst", "Show the N answers with the lowest scores.")
@@ -62,20 +64,7 @@ _FLAGGED: tuple[str, _Holds] = ("flagged", lambda verdict: verdict.is_flagged)
 @flag("--all", f"Show all of them, not only the first {_SHOWN}.", called="everything")
 @RUNS_DIR
 @AS_JSON
-def command(
-    run: str | None,
-    failed: bool,
-    not_judged: bool,
-    flagged: bool,
-    missed: bool,
-    worst: int | None,
-    samples: tuple[str, ...],
-    metric: str | None,
-    slice_by: str | None,
-    everything: bool,
-    runs_dir: Path,
-    as_json: bool,
-) -> None:
+def command(run: str | None, runs_dir: Path, metric: str | None, **given: Any) -> None:
     """Show answers of RUN: question, expected answer, answer, verdict and the retrieved passages in order.
 
     RUN is the id of a run or any end of it, the path of its folder or a results file; without it, the latest.
@@ -84,14 +73,15 @@ def command(
     """
     from rag_evaluation_framework.reports.json_report import evaluation_document
 
-    if sum([failed, not_judged, flagged, missed, worst is not None, bool(samples)]) > 1:
+    missed, worst, samples = given["missed"], given["worst"], given["samples"]
+    kind = next((each for each in _KINDS if given[each]), None)
+    if sum(bool(given[name]) for name in (*_KINDS, "missed", "worst", "samples")) > 1:
         options = "--failed, --not-judged, --flagged, --missed, --worst and --sample"
         raise UsageError(f"expected one of {options}, got several")
     evaluation = open_evaluation(run, runs_dir)
     check_metrics(() if metric is None else (metric,), evaluation.runs)
-    of_slice = _slice(slice_by)
-    words, holds = _NOT_JUDGED if not_judged else _FLAGGED if flagged else _FAILED
-    is_of_a_kind = failed or not_judged or flagged
+    of_slice = _slice(given["slice_by"])
+    words, holds = _KINDS[kind or "failed"]
     title, rows = "", list[tuple[str, "Row"]]()
     if samples:
         rows = _named(_best(evaluation), samples)
@@ -99,25 +89,25 @@ def command(
         title, rows = _missed_by_all(evaluation)
     elif missed:
         title, rows = "{0} lacked an expected passage", _chosen(evaluation, _is_missed)
-    elif is_of_a_kind:
+    elif kind is not None:
         title, rows = f"{{1}} {words}", _of_a_kind(evaluation, holds, metric)
     else:
-        kinds = (_FAILED, _NOT_JUDGED) if worst is None and metric is None else ()
-        for words, holds in kinds:
+        usual = ("failed", "unjudged") if worst is None and metric is None else ()
+        for words, holds in map(_KINDS.__getitem__, usual):
             if rows := _of_a_kind(evaluation, holds):
                 title = f"{{1}} {words}"
                 break
         else:
             title, rows = _worst(evaluation, worst or _USUAL_WORST, metric)
     rows = [each for each in rows if of_slice is None or of_slice in set(_traits(each[1]))]
-    if as_json:
+    if given["as_json"]:
         ids = {row.id for _, row in rows}
         print_json([each for each in evaluation_document(evaluation)["samples"] if each["id"] in ids])
         return
     answers = sum(_count(row, holds) for _, row in rows)
     counts = _counted(len(rows), evaluation), _counted(answers, evaluation, "is", "are")
     title = title.format(*counts) if rows or missed else title.format("No question", "No answer is")
-    _show(evaluation, title, rows, everything=everything)
+    _show(evaluation, title, rows, everything=given["everything"])
 
 
 def open_evaluation(run: str | None, runs_dir: Path) -> Evaluation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -38,12 +39,7 @@ def _results_directory() -> Path:
 @RUNS_DIR
 @AS_JSON
 def command(
-    dataset: str | None,
-    metrics: tuple[str, ...],
-    fail_on: str | None,
-    results_dir: Path,
-    runs_dir: Path,
-    as_json: bool,
+    metrics: tuple[str, ...], fail_on: str | None, results_dir: Path, runs_dir: Path, **given: Any
 ) -> int:
     """Show the figures of all complete runs over a dataset, and whether the latest run has got worse.
 
@@ -60,7 +56,7 @@ def command(
     from rag_evaluation_framework.reports.histories import show_trends, trend_sentence
     from rag_evaluation_framework.results.trend import metric_trends, stored_documents
 
-    documents = stored_documents(runs_dir, results_dir, dataset=dataset)
+    documents = stored_documents(runs_dir, results_dir, dataset=given["dataset"])
     trends = metric_trends(documents)
     known = [each.metric for each in trends]
     for metric in metrics:
@@ -68,5 +64,5 @@ def command(
             raise UnknownNameError("metric", metric, known)
     chosen = [each for each in trends if not metrics or each.metric in metrics]
     document = {"verdict": trend_sentence(chosen), "trends": [each.to_dict() for each in chosen]}
-    tell(document, show_trends, chosen, runs=runs_dir, as_json=as_json)
+    tell(document, show_trends, chosen, runs=runs_dir, as_json=given["as_json"])
     return int(fail_on == "worse" and any(each.verdict == "regression" for each in chosen))

@@ -50,12 +50,7 @@ _PATH = DATASET_OR_NOTHING
 @MAP
 @AS_JSON
 def command(
-    paths: tuple[Path, ...],
-    format_: str | None,
-    lenient: bool,
-    against: Path | None,
-    mapped: tuple[Mapped, ...],
-    as_json: bool,
+    paths: tuple[Path, ...], format_: str | None, mapped: tuple[Mapped, ...], as_json: bool, **wish: Any
 ) -> int:
     """Check each FILE, or all the evaluation data in a folder.
 
@@ -66,9 +61,7 @@ def command(
     """
     from rag_evaluation_framework.datasets.validation import checked_files
 
-    files = checked_files(
-        paths, format=format_, lenient=lenient, against=against, keys=_key_issues, map=dict(mapped)
-    )
+    files = checked_files(paths, format=format_, keys=_key_issues, map=dict(mapped), **wish)
     checked = _told(files, mapped)
     counts = _print_json(checked) if as_json else _print_text(checked)
     return 2 if counts["error"] else 0
