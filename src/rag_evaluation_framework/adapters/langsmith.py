@@ -35,6 +35,7 @@ from rag_evaluation_framework.judging.verdict import AnswerVerdict
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.runs import Run, SampleResult
 from rag_evaluation_framework.records.samples import Dataset, Origin, Sample
+from rag_evaluation_framework.retrieval.stores import batches
 from rag_evaluation_framework.synthesis.generated_datasets import Upload
 
 # LangSmith as its SDK reaches it: what reading, uploading and experiments share.
@@ -470,7 +471,6 @@ def _part(name: str, value: Mapping[str, Any]) -> Part:
 # is also how an interrupted upload is completed. Nothing is deleted, and metadata that others added stay.
 
 Example: TypeAlias = dict[str, Any]
-Item = TypeVar("Item")
 
 # Example ids are made in this namespace; another one would make every upload add everything again.
 _NAMESPACE = UUID("7f7af79d-4471-47de-8d7f-56a21f67868e")
@@ -576,10 +576,10 @@ def _update(there: Mapping[str, Any], example: Example) -> Example:
 
 def _send_examples(server: LangSmith, dataset_id: str, work: _Work) -> None:
     create = partial(server.client.create_examples, dataset_id=dataset_id)
-    for part in _parts([_as_created(example) for example in work.missing]):
+    for part in batches([_as_created(example) for example in work.missing], _AT_ONCE):
         server.asked(partial(create, examples=part))
     update = partial(server.client.update_examples, dataset_id=dataset_id)
-    for part in _parts(work.changed):
+    for part in batches(work.changed, _AT_ONCE):
         server.asked(partial(update, updates=part))
 
 
@@ -589,8 +589,3 @@ def _as_created(example: Example) -> Example:
     if "reference_outputs" not in schemas.ExampleCreate.__annotations__:
         return example
     return {"reference_outputs" if name == "outputs" else name: value for name, value in example.items()}
-
-
-def _parts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    for begin in range(0, len(items), _AT_ONCE):
-        yield items[begin : begin + _AT_ONCE]

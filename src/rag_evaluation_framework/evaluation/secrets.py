@@ -32,6 +32,7 @@ from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.files.json_scanner import ValuePath, written_path
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.structs import field_names, replace
 
 # Secrets that were resolved, and the one way to keep them out of whatever is written or shown.
 #
@@ -110,13 +111,11 @@ def masked_value(value: Any, mask: Callable[[str], str]) -> Any:
         return {masked_value(key, mask): masked_value(item, mask) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return type(value)(masked_value(item, mask) for item in value)
-    is_struct = isinstance(value, msgspec.Struct)
-    if is_struct or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
-        names = value.__struct_fields__ if is_struct else value.__dataclass_fields__
-        written = {name: getattr(value, name) for name in names}
+    is_record = isinstance(value, msgspec.Struct) or dataclasses.is_dataclass(value)
+    if is_record and not isinstance(value, type):
+        written = {name: getattr(value, name) for name in field_names(value)}
         masked = {name: masked_value(old, mask) for name, old in written.items()}
-        copy = msgspec.structs.replace if is_struct else dataclasses.replace
-        return value if masked == written else copy(value, **masked)
+        return value if masked == written else replace(value, **masked)
     return value
 
 

@@ -6,7 +6,7 @@ import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -23,6 +23,7 @@ from rag_evaluation_framework.workers import Workforce, crew_for, crew_of, in_or
 # to length one; a row of zeros has no direction, stays as it is and is at cosine 0 from everything.
 
 Matrix = npt.NDArray[np.float32]
+T = TypeVar("T")
 
 # What a processor's cache holds as float64.
 _ROWS_AT_ONCE = 256
@@ -91,7 +92,7 @@ def checked_price(price: float | None, part: str) -> float | None:
     return price
 
 
-def batches(items: Sequence[str], size: int) -> list[Sequence[str]]:
+def batches(items: Sequence[T], size: int) -> list[Sequence[T]]:
     """Cut a sequence into pieces of at most ``size``."""
     return [items[start : start + size] for start in range(0, len(items), size)]
 

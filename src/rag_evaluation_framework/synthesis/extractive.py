@@ -16,6 +16,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -150,22 +151,15 @@ def generate_extractively(
     chunker: Chunker | PositionAwareChunker | None = None,
     quality: QualityControl | None = _USUAL_QUALITY,
     seed: int = 0,
-    workers: Workforce = 1,
-    on_progress: Callable[[Progress], None] | None = None,
+    **work: Any,
 ) -> Extraction:
     """Make a dataset of questions about a corpus without a model.
 
     ``quality`` checks the questions, by default with every check, with ``None`` by none; no document has more
-    of them than asked for, and harder ones are preferred: most of what rules make is easy to find.
+    of them than asked for, and harder ones are preferred: most of what rules make is easy to find. ``work``
+    is the ``workers`` and the ``on_progress`` of :func:`extractive_drafts`.
     """
-    drafts = extractive_drafts(
-        corpus,
-        queries_per_doc=queries_per_doc,
-        kinds=kinds,
-        seed=seed,
-        workers=workers,
-        on_progress=on_progress,
-    )
+    drafts = extractive_drafts(corpus, queries_per_doc=queries_per_doc, kinds=kinds, seed=seed, **work)
     checked = replace(quality or _UNCHECKED, per_document=queries_per_doc).checked(drafts, corpus)
     generator = {
         "name": NAME,
