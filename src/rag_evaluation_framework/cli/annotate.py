@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -104,7 +104,7 @@ def open_desk(
     draw: Drawing | None = None,
 ) -> AnnotationDesk:
     """Open a dataset, or a run by its id or folder, for one annotator; of a run, perhaps what is drawn."""
-    from rag_evaluation_framework.records.documents import Corpus, Document
+    from rag_evaluation_framework.records.documents import Corpus
     from rag_evaluation_framework.records.samples import Dataset
     from rag_evaluation_framework.reports.annotation_desk import (
         AnnotationDesk,
@@ -113,18 +113,14 @@ def open_desk(
     )
 
     loaded, path = _loaded(subject, runs_directory, map or {})
-    documents: Sequence[Document] = ()
-    if corpus is not None:
-        documents = Corpus.from_folder(corpus, glob).documents
-    elif isinstance(loaded, Dataset):
-        documents = loaded.documents
-    else:
-        documents = loaded.documents.documents
     if isinstance(loaded, Dataset):
+        title, kept_in, documents = loaded.name or path.name, None, loaded.documents
         if draw is not None:
             raise UsageError(f"--draw: expected a run, whose metrics it draws by, got the dataset {subject}")
         items, order = items_of_dataset(loaded, path), "In the order of the dataset."
     else:
+        title, kept_in = loaded.head.run_id, None if loaded.folder is None else loaded.folder.parent
+        documents = () if corpus is not None else loaded.documents.documents
         items, order = items_of_evaluation(loaded), "First where a label tells most."
         if draw is not None:
             by_key = {item.key: item for item in items}
@@ -134,12 +130,12 @@ def open_desk(
         raise UsageError(f"{subject}: expected questions to annotate, got none that were answered")
     return AnnotationDesk(
         items,
-        documents,
+        documents if corpus is None else Corpus.from_folder(corpus, glob).documents,
         annotator=annotator,
         is_blind=is_blind,
-        title=loaded.name or path.name if isinstance(loaded, Dataset) else loaded.head.run_id,
+        title=title,
         order=order,
-        runs_directory=None if isinstance(loaded, Dataset) or loaded.folder is None else loaded.folder.parent,
+        runs_directory=kept_in,
     )
 
 

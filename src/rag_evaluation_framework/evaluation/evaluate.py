@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.jobs import Data, Job
     from rag_evaluation_framework.evaluation.targets import TargetLike
     from rag_evaluation_framework.extensions import Embedder
-    from rag_evaluation_framework.judging.methods import JudgeBudget, JudgeLike
-    from rag_evaluation_framework.models.spending import Spending
+    from rag_evaluation_framework.judging.methods import JudgeLike
     from rag_evaluation_framework.records.documents import Corpus
     from rag_evaluation_framework.records.scores import SupportMethod
     from rag_evaluation_framework.results.gate import Gate
@@ -80,7 +79,6 @@ def evaluate(
     for_answers: dict[str, Any] = {
         "map": map,
         "judge": judge,
-        "judge_budget": _budgeted(judge_budget, precision),
         "judge_all": judge_all,
         "embedder": embedder,
         "support": support,
@@ -91,10 +89,15 @@ def evaluate(
         "resume": resume,
     }
     if isinstance(target, Mapping) and _are_rankings(data, target, options):
-        _refuse("runs against judgements", {**for_answers, "max_cost": max_cost})
+        _refuse(
+            "runs against judgements",
+            {**for_answers, "judge_budget": judge_budget or precision, "max_cost": max_cost},
+        )
         return _gated(_ranked(data, target, scored_by, baseline=baseline, options=options, seed=seed), gate)
     from rag_evaluation_framework.evaluation.jobs import Job
+    from rag_evaluation_framework.judging.methods import JudgeBudget, capped
 
+    is_budgeted = judge_budget is not None or precision is not None
     job = Job(
         data=list(data) if isinstance(data, Iterator) else data,
         target=target,
@@ -102,7 +105,8 @@ def evaluate(
         gate=gate,
         baseline=baseline,
         seed=seed,
-        spending=None if max_cost is None else _capped(max_cost),
+        spending=None if max_cost is None else capped(max_cost),
+        judge_budget=JudgeBudget(calls=judge_budget, precision=precision) if is_budgeted else None,
         options=options,
         blame=blame,
         **for_answers,
@@ -115,20 +119,6 @@ async def evaluate_async(data: Data | Evaluation, **given: Any) -> Evaluation:
     import asyncio
 
     return await asyncio.to_thread(lambda: evaluate(data, **given))
-
-
-def _budgeted(calls: int | None, precision: float | None) -> JudgeBudget | None:
-    if calls is None and precision is None:
-        return None
-    from rag_evaluation_framework.judging.methods import JudgeBudget
-
-    return JudgeBudget(calls=calls, precision=precision)
-
-
-def _capped(max_cost: float) -> Spending | None:
-    from rag_evaluation_framework.judging.methods import capped
-
-    return capped(max_cost)
 
 
 def _listed(given: str | Metric | Iterable[str | Metric]) -> tuple[str, ...]:
