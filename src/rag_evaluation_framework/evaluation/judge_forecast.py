@@ -301,14 +301,10 @@ class _Tally(msgspec.Struct, frozen=True):
     unpriced: frozenset[str] = frozenset()
 
     def plus(self, other: _Tally, *, times: int = 1) -> _Tally:
+        added = ("calls", "remembered", "input_tokens", "output_tokens", "dollars")
+        sums = {name: getattr(self, name) + times * getattr(other, name) for name in added}
         return _Tally(
-            self.calls + times * other.calls,
-            self.remembered + times * other.remembered,
-            self.input_tokens + times * other.input_tokens,
-            self.output_tokens + times * other.output_tokens,
-            self.dollars + times * other.dollars,
-            max(self.replies, other.replies),
-            self.unpriced | other.unpriced,
+            **sums, replies=max(self.replies, other.replies), unpriced=self.unpriced | other.unpriced
         )
 
 

@@ -188,7 +188,7 @@ class RescoredRows:
         return map(_lines.decode, self._kept)
 
     def scored(
-        self, on_progress: OnProgress | None, *, workers: Workforce, blame: bool = True, seed: int = 0
+        self, *, on_progress: OnProgress | None, workers: Workforce, blame: bool, seed: int
     ) -> Iterator[Row]:
         """Score the rows, blame them unless that is not wanted, and keep what is found.
 
@@ -304,7 +304,24 @@ def scored_again(
     else:
         path = Path(dataset) if dataset is not None else recorded_dataset(folder)
         rows = RescoredRows.of_dataset(folder, path, metrics, methods, format=format)
-    return _summed_up(rows, kind, kept=kept, **wish)
+    scored = summed_up(
+        _with_blame(rescored_head(folder, rows.scorers, rows.methods), wanted=blame),
+        rows.scored(**wish),
+        kind=kind,
+        outcome=folder.counts.outcome,
+        rows=rows,
+        total=folder.counts.total,
+        order=[scorer.name for scorer in rows.scorers],
+        directions={scorer.name: scorer.higher_is_better for scorer in rows.scorers},
+        intervals={"seed": seed},
+        performance=Performance(),
+        folder=folder.path,
+        kept=kept,
+    )
+    # Only now is it known what the judge has cost, and where a local model worked.
+    performance = replace(scored.performance, judge_usage=judge_usage(rows.methods))
+    head = replace(scored.head, configuration={**scored.head.configuration, **rows.methods.local_model})
+    return replace(scored, head=head, performance=performance)
 
 
 def _run_of(evaluation: Evaluation | RunFolder) -> tuple[RunFolder, Kind, Any]:
@@ -348,36 +365,6 @@ def _with_blame(head: RunHead, *, wanted: bool) -> RunHead:
     """Return a head that says whether it was looked for where answers fail."""
     told = {name: value for name, value in head.configuration.items() if name != "blame"}
     return replace(head, configuration=told if wanted else {**told, "blame": False})
-
-
-def _summed_up(
-    rows: RescoredRows,
-    kind: Kind,
-    *,
-    seed: int,
-    workers: Workforce,
-    blame: bool,
-    on_progress: OnProgress | None,
-    kept: Any,
-) -> Evaluation:
-    scored = summed_up(
-        _with_blame(rescored_head(rows.folder, rows.scorers, rows.methods), wanted=blame),
-        rows.scored(on_progress, workers=workers, blame=blame, seed=seed),
-        kind=kind,
-        outcome=rows.folder.counts.outcome,
-        rows=rows,
-        total=rows.folder.counts.total,
-        order=[scorer.name for scorer in rows.scorers],
-        directions={scorer.name: scorer.higher_is_better for scorer in rows.scorers},
-        intervals={"seed": seed},
-        performance=Performance(),
-        folder=rows.folder.path,
-        kept=kept,
-    )
-    # Only now is it known what the judge has cost, and where a local model worked.
-    performance = replace(scored.performance, judge_usage=judge_usage(rows.methods))
-    head = replace(scored.head, configuration={**scored.head.configuration, **rows.methods.local_model})
-    return replace(scored, head=head, performance=performance)
 
 
 def recorded_dataset(folder: RunFolder) -> Path:

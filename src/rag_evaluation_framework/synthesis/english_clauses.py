@@ -208,11 +208,11 @@ def is_plural(noun: str) -> bool:
     words = noun.casefold().split()
     head = next((place for place, word in enumerate(words) if place and word in PREPOSITIONS), len(words))
     last = words[head - 1]
-    return (
-        " and " in noun
-        or last in _PLURAL_NOUNS
-        or (last.endswith("s") and not last.endswith(("ss", "us", "is", "'s", "’s")))
-    )
+    return " and " in noun or last in _PLURAL_NOUNS or _ends_as_plural(last)
+
+
+def _ends_as_plural(word: str) -> bool:
+    return word.endswith("s") and not word.endswith(("ss", "us", "is", "'s", "’s"))
 
 
 def _has_clause(subject: list[str]) -> bool:
@@ -295,9 +295,7 @@ def _is_finite(words: list[str], place: int) -> bool:
         return False
     if word in VERBS and word not in PAST:
         before = next((each for each in reversed(words[:place]) if each not in ADVERBS), before)
-        return before in _PLURAL_PRONOUNS or (
-            before.endswith("s") and not before.endswith(("ss", "us", "is", "'s", "’s"))
-        )
+        return before in _PLURAL_PRONOUNS or _ends_as_plural(before)
     if word in THIRD_PERSON:
         # "School visits are up": a plural noun is followed by another verb.
         return not any(each in BE or each in MODALS for each in words[place + 1 : place + 3])

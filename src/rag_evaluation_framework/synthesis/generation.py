@@ -112,12 +112,11 @@ def generate_with_model(
         drafts = drafts if quality is None else quality.checked(drafts, corpus)
         generator = _generator(chat_model.name, tasks, settings)
         dataset = dataset_of(drafts, corpus, level=settings.level, chunker=chunker, generator=generator)
-    known = (totals.input_tokens, totals.output_tokens, totals.cost_usd)
     return Generation(
         dataset=dataset,
         drafts=drafts,
         outcome=outcome,
-        usage=Usage(input_tokens=known[0], output_tokens=known[1], cost_usd=known[2]) if any(known) else None,
+        usage=totals if any(asdict(totals).values()) else None,
         requests=len(tasks),
         run_id=folder.head.run_id,
         run_path=folder.path if folder.path.exists() else None,
