@@ -486,10 +486,7 @@ def _cost(evaluation: Evaluation, prices: Prices | None) -> float | None:
     if prices is None:
         told: float | None = usage.get("estimated_cost_usd")
         return told
-    if "input_tokens" not in usage or "output_tokens" not in usage:
-        return None
-    counted_tokens = Usage(input_tokens=usage["input_tokens"], output_tokens=usage["output_tokens"])
-    return prices.cost(counted_tokens)
+    return prices.cost(Usage(**{name: usage.get(name) for name in ("input_tokens", "output_tokens")}))
 
 
 def _document(
@@ -546,12 +543,7 @@ def _show(screen: Screen, whole: Evaluation, document: Mapping[str, Any]) -> Non
     rows = []
     for each in document["models"]:
         usage, latency = (each["performance"].get(name, {}) for name in ("api_usage", "latency_stats"))
-        amounts = [
-            usage.get("input_tokens"),
-            usage.get("output_tokens"),
-            latency.get("p50"),
-            latency.get("p95"),
-        ]
+        amounts = [*map(usage.get, ("input_tokens", "output_tokens")), *map(latency.get, ("p50", "p95"))]
         cells = [NOTHING if amount is None else f"{amount:,.0f}" for amount in amounts]
         rows.append([each["model"], *cells[:2], money(each["cost_usd"]), *cells[2:]])
     screen.say(f"{document['dataset_id']}{version}: {samples}, {prompts}", hang=2)
