@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from rag_evaluation_framework.startup import late_pattern
-from rag_evaluation_framework.structs import asdict, default_values, field_names, replace
+from rag_evaluation_framework.structs import asdict, replace
 
 
 class Inner(msgspec.Struct, frozen=True):
@@ -47,9 +47,7 @@ def test_record_is_copied_and_written_whatever_made_it(kind: Any) -> None:
     inner = Inner(Path("a"), ("b",))
     record = kind(inner=inner, several={"c": [inner]})
     assert replace(record, value=4) == kind(inner=inner, several={"c": [inner]}, value=4) != record
-    assert field_names(record) == field_names(kind) == ("inner", "several", "value")
-    assert default_values(kind) == {"several": {}, "value": 3}
-    written = {"path": Path("a"), "names": ("b",)}
+    written = {"path": "a", "names": ("b",)}
     assert asdict(record) == {"inner": written, "several": {"c": [written]}, "value": 3}
     assert pickle.loads(pickle.dumps(record)) == record
     with pytest.raises(AttributeError):

@@ -31,7 +31,6 @@ from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, read_text, sha256
 from rag_evaluation_framework.files.atomic import atomic_group, recover
 from rag_evaluation_framework.files.strict_json import read_lines
-from rag_evaluation_framework.structs import default_values
 
 # Where a project keeps its evaluation data, from the section ``evaluation`` of its configuration file::
 #
@@ -110,10 +109,9 @@ class EvaluationConfig(msgspec.Struct, frozen=True, kw_only=True):
             raise InputError(issue.located(str(path)) for issue in document.place(issues))
         settings = {_ALIASES.get(name, name): value for name, value in section.items() if value is not None}
         root = _root(Path(path), settings.pop("root", None))
-        defaults = {name: value for name, value in default_values(cls).items() if isinstance(value, Path)}
-        written = {**defaults, **settings}
+        written = {**msgspec.structs.asdict(cls()), **settings}
         chosen: dict[str, Any] = {name: settings[name] for name in _TEXTS if name in settings}
-        chosen |= {name: _from_here(root / written[name]) for name in _PATHS if name in written}
+        chosen |= {name: _from_here(root / written[name]) for name in _PATHS if written[name] is not None}
         return cls(root=root, **chosen)
 
     @classmethod

@@ -32,7 +32,7 @@ from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.files.json_scanner import ValuePath, written_path
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.structs import field_names, replace
+from rag_evaluation_framework.structs import replace
 
 # Secrets that were resolved, and the one way to keep them out of whatever is written or shown.
 #
@@ -113,7 +113,8 @@ def masked_value(value: Any, mask: Callable[[str], str]) -> Any:
         return type(value)(masked_value(item, mask) for item in value)
     is_record = isinstance(value, msgspec.Struct) or dataclasses.is_dataclass(value)
     if is_record and not isinstance(value, type):
-        written = {name: getattr(value, name) for name in field_names(value)}
+        names = getattr(value, "__struct_fields__", None) or value.__dataclass_fields__
+        written = {name: getattr(value, name) for name in names}
         masked = {name: masked_value(old, mask) for name, old in written.items()}
         return value if masked == written else replace(value, **masked)
     return value

@@ -14,7 +14,6 @@ from rag_evaluation_framework.extensions import LanguageModel
 from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, Schema, with_schema
 from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.samples import Usage
-from rag_evaluation_framework.structs import default_values, field_names
 
 # OpenAI's chat completions as its compatible servers take and give them: request bodies, and their replies.
 #
@@ -37,7 +36,7 @@ that of Wang et al., "Self-consistency improves chain of thought reasoning in la
 _ABOUT_FORMAT = ("response_format", "response format", "json_schema", "json_object", "structured output")
 
 
-class ChatSettings(msgspec.Struct, frozen=True, kw_only=True):
+class ChatSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What every request to one model has in common.
 
     The first draw is asked for at ``temperature``; if that is 0, all others at ``draw_temperature``, which is
@@ -63,9 +62,7 @@ class ChatSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings by name, without those left at their defaults."""
-        usual = default_values(type(self))
-        values = {name: getattr(self, name) for name in field_names(self)}
-        return {name: value for name, value in values.items() if name not in usual or value != usual[name]}
+        return dict(msgspec.to_builtins(self))
 
     def body(
         self,

@@ -11,8 +11,6 @@ from html import escape
 from reprlib import Repr
 from typing import Any
 
-from rag_evaluation_framework.structs import default_values, field_names
-
 _LONGEST_REPR = 600
 _REPR = Repr()
 _REPR.maxlevel, _REPR.maxdict, _REPR.maxset, _REPR.maxfrozenset = 3, 4, 3, 3
@@ -20,20 +18,12 @@ _REPR.maxlist, _REPR.maxtuple, _REPR.maxstring, _REPR.maxother = 3, 3, 80, 160
 
 
 def short_repr(record: Any) -> str:
-    """Write a record as its class and fields: many values as the first few, long texts by their ends.
-
-    Where that is still long, what has its usual value is left out.
-    """
-    usual = default_values(type(record))
-    values = {name: getattr(record, name) for name in field_names(record)}
-    written = {name: f"{name}={_REPR.repr(value)}" for name, value in values.items()}
-
-    name = type(record).__qualname__
-    if sum(map(len, written.values())) > _LONGEST_REPR:
-        is_own = {each: each not in usual or value != usual[each] for each, value in values.items()}
-        written = {each: text for each, text in written.items() if is_own[each]}
-    told = ", ".join(written.values())
-    return f"{name}({told if len(told) <= _LONGEST_REPR else f'{told[:_LONGEST_REPR]}…'})"
+    """Write a record as its class and fields: many values as the first few, long texts by their ends."""
+    names = getattr(record, "__struct_fields__", None) or record.__dataclass_fields__
+    told = ", ".join(f"{name}={_REPR.repr(getattr(record, name))}" for name in names)
+    return (
+        f"{type(record).__qualname__}({told if len(told) <= _LONGEST_REPR else f'{told[:_LONGEST_REPR]}…'})"
+    )
 
 
 def short_text(text: str, characters: int = 80) -> str:
