@@ -29,15 +29,7 @@ from rag_evaluation_framework.errors import (
     counted,
     shown,
 )
-from rag_evaluation_framework.evaluation.manifest import (
-    EVALUATION,
-    DatasetEntry,
-    Manifest,
-    ManifestReader,
-    own_thresholds,
-    read_api,
-    read_judge,
-)
+from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest, read_manifest
 from rag_evaluation_framework.evaluation.preflight import (
     DatasetPlan,
     Plan,
@@ -121,62 +113,10 @@ def _split_of(path: Path) -> str | None:
 # On the command line a threshold is ``entity_coverage=0.8``, ``over_refusal<=0.05`` or, for one split
 # alone, ``facts:token_f1>=0.5``; one that is given switches the gate on.
 
-_KEYS = ("framework", "datasets", "thresholds", "judge", "support")
-_DATASET_KEYS = ("name", "metrics", "thresholds")
 _THRESHOLD = re.compile(
     r"\s*(?:(?P<split>[a-z]+):)?(?P<metric>[^()<>=]+(?:\(.*\)[^()<>=]*)?)"
     r"(?P<operator>>=|<=|=)\s*(?P<bound>\S+)\s*"
 )
-
-
-def _read_settings(path: Path) -> Manifest:
-    """Read settings from a file: the gate, the API, and the splits that have metrics of their own."""
-    reader = ManifestReader(path, expected="settings with spec.evaluation")
-    reader.mapping(*EVALUATION)
-    reader.evaluation_keys(_KEYS)
-    settings = Manifest(
-        file=path,
-        datasets=tuple(_entries(reader).values()),
-        thresholds=reader.thresholds(),
-        ci_gate=reader.gate(),
-        gate=reader.gate_settings(),
-        api=read_api(reader),
-        judge=read_judge(reader),
-        support=reader.optional_text(*EVALUATION, "support"),
-    )
-    reader.raise_all()
-    return settings
-
-
-def _entries(reader: ManifestReader) -> dict[str, DatasetEntry]:
-    """Return the splits that are listed with metrics of their own."""
-    place = (*EVALUATION, "datasets")
-    if reader.at(*place) is None:
-        return {}
-    found: dict[str, DatasetEntry] = {}
-    for number in range(len(reader.items(*place, expected="a list of splits with metrics"))):
-        at = (*place, number)
-        if not isinstance(reader.at(*at), dict):
-            reader.problem(at, "a split with name and metrics", shown(reader.at(*at)))
-            continue
-        reader.check_keys(_DATASET_KEYS, *at, strict=True)
-        name = reader.text(*at, "name")
-        if name in found:
-            reader.repeated((*at, "name"), first=found[name].line)
-        elif name:
-            try:
-                _check_split(name)
-            except UnknownNameError as error:
-                reader.problem((*at, "name"), "the name of a split", str(error), code="unknown-split")
-        metrics = reader.metrics(*at, "metrics")
-        found[name] = DatasetEntry(
-            name=name,
-            path=None,
-            metrics=metrics,
-            thresholds=own_thresholds(reader, at, name, metrics),
-            line=reader.line(at),
-        )
-    return found
 
 
 def thresholds_written(written: Iterable[str]) -> tuple[Threshold, ...]:
@@ -206,8 +146,8 @@ def _written(text: str) -> Threshold:
         raise UsageError(f"--threshold: expected METRIC=NUMBER, got {shown(text)}")
     side = {">=": "min", "<=": "max"}.get(match["operator"])
     try:
-        if match["split"] is not None:
-            _check_split(match["split"])
+        if match["split"] not in (None, *SPLITS):
+            raise UnknownNameError("split", match["split"], list(SPLITS))
         check_known(metric, OF_ANSWERS)
         (threshold,) = read_thresholds(metric, bound if side is None else {side: bound})
         return replace(threshold, dataset=match["split"])
@@ -220,11 +160,6 @@ def _read_bound(text: str, *, is_limit: bool) -> float | str:
     if is_limit and (text.isdecimal() or text.endswith("%")):
         return int(text) if text.isdecimal() else text
     return float(text)
-
-
-def _check_split(name: str) -> None:
-    if name not in SPLITS:
-        raise UnknownNameError("split", name, list(SPLITS))
 
 
 def golden_manifest(
@@ -242,7 +177,7 @@ def golden_manifest(
     settings, problems = Manifest(file=Path(folder), datasets=()), Problems()
     bounds: tuple[Threshold, ...] = ()
     with problems.collected():
-        settings = settings if config is None else _read_settings(Path(config))
+        settings = settings if config is None else read_manifest(config, splits=SPLITS)
     with problems.collected():
         bounds = thresholds_written(thresholds)
     problems.raise_all()

@@ -24,7 +24,7 @@ problem too, and so is one of the gate's in another place: either would switch t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -497,19 +497,25 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_manifest(
-    path: str | Path, *, uses_metrics: bool = True, default_metrics: tuple[str, ...] = ()
+    path: str | Path,
+    *,
+    uses_metrics: bool = True,
+    default_metrics: tuple[str, ...] = (),
+    splits: Collection[str] = (),
 ) -> Manifest:
     """Read a manifest; :class:`InputError` has every problem with its line.
 
     Where others take the place of its metrics (``uses_metrics`` is false), these need not be known. Where it
-    lists none, those by default are meant.
+    lists none, those by default are meant. With ``splits`` it has the settings of golden sets: its datasets
+    are the splits, of these names, that have metrics of their own.
     """
     path = Path(path)
-    reader = ManifestReader(path, expected="a manifest with spec.evaluation", uses_metrics=uses_metrics)
-    reader.mapping(*EVALUATION, required=True)
-    reader.evaluation_keys(_EVALUATION_KEYS)
-    datasets = _datasets(reader, default_metrics)
-    framework, api = _framework(reader), read_api(reader)
+    expected = f"{'settings' if splits else 'a manifest'} with spec.evaluation"
+    reader = ManifestReader(path, expected=expected, uses_metrics=uses_metrics)
+    reader.mapping(*EVALUATION, required=not splits)
+    reader.evaluation_keys([key for key in _EVALUATION_KEYS if key != "metrics" or not splits])
+    datasets = _datasets(reader, default_metrics, splits)
+    framework, api = None if splits else _framework(reader), read_api(reader)
     manifest = Manifest(
         file=path,
         datasets=datasets,
@@ -528,7 +534,7 @@ def read_manifest(
         },
     )
     has_own = any(entry.thresholds for entry in datasets)
-    if manifest.ci_gate and not reader.at(*EVALUATION, "thresholds") and not has_own:
+    if manifest.ci_gate and not splits and not reader.at(*EVALUATION, "thresholds") and not has_own:
         reader.problem((*EVALUATION, "ciGate"), "thresholds for the gate to hold", "none")
     reader.raise_all()
     return manifest
@@ -550,41 +556,46 @@ def _framework(reader: ManifestReader) -> str | None:
     return found
 
 
-def _datasets(reader: ManifestReader, default: tuple[str, ...]) -> tuple[DatasetEntry, ...]:
+def _datasets(
+    reader: ManifestReader, default: tuple[str, ...], splits: Collection[str]
+) -> tuple[DatasetEntry, ...]:
+    """Return the datasets that are listed, or the splits with metrics of their own."""
     place = (*EVALUATION, "datasets")
-    shared = _metrics(reader, EVALUATION)
-    if shared is None:
-        shared = default or None
+    one = "a split with name and metrics" if splits else "a dataset with name and path"
+    keys = [key for key in _DATASET_KEYS if key != "path" or not splits]
+    shared = None if splits else _metrics(reader, EVALUATION)
+    shared = default or None if shared is None else shared
     found: dict[str, DatasetEntry] = {}
-    for number in range(len(reader.items(*place, expected="a list of datasets"))):
-        entry = _dataset(reader, (*place, number), shared)
-        if entry is not None and entry.name in found:
-            reader.repeated((*place, number, "name"), first=found[entry.name].line)
-        elif entry is not None:
-            found[entry.name] = entry
+    listed = "a list of splits with metrics" if splits else "a list of datasets"
+    is_absent = splits and reader.at(*place) is None
+    for number in range(0 if is_absent else len(reader.items(*place, expected=listed))):
+        at = (*place, number)
+        if not isinstance(reader.at(*at), dict):
+            reader.problem(at, one, shown(reader.at(*at)))
+            continue
+        reader.check_keys(keys, *at, strict=True)
+        name = reader.text(*at, "name")
+        if splits and name and name not in (*splits, *found):
+            unknown = UnknownNameError("split", name, list(splits))
+            reader.problem((*at, "name"), "the name of a split", str(unknown), code="unknown-split")
+        path = None if splits else reader.existing_file(*at, "path")
+        own = reader.metrics(*at, "metrics") if splits else _metrics(reader, at)
+        metrics = shared if own is None else own
+        if metrics is None:
+            reader.problem(at, "metrics, here or in spec.evaluation.metrics", "none")
+        entry = DatasetEntry(
+            name=name,
+            path=path,
+            metrics=metrics or (),
+            thresholds=_own_thresholds(reader, at, name, metrics or ()),
+            line=reader.line(at),
+        )
+        if name and (path or splits) and found.setdefault(name, entry) is not entry:
+            reader.repeated((*at, "name"), first=found[name].line)
     return tuple(found.values())
 
 
-def _dataset(reader: ManifestReader, place: ValuePath, shared: tuple[str, ...] | None) -> DatasetEntry | None:
-    if not isinstance(reader.at(*place), dict):
-        reader.problem(place, "a dataset with name and path", shown(reader.at(*place)))
-        return None
-    reader.check_keys(_DATASET_KEYS, *place, strict=True)
-    name = reader.text(*place, "name")
-    path = reader.existing_file(*place, "path")
-    own = _metrics(reader, place)
-    metrics = shared if own is None else own
-    if metrics is None:
-        reader.problem(place, "metrics, here or in spec.evaluation.metrics", "none")
-    thresholds = own_thresholds(reader, place, name, metrics or ())
-    if not name or path is None:
-        return None
-    return DatasetEntry(
-        name=name, path=path, metrics=metrics or (), thresholds=thresholds, line=reader.line(place)
-    )
-
-
-def own_thresholds(
+def _own_thresholds(
     reader: ManifestReader, place: ValuePath, name: str, metrics: Sequence[str]
 ) -> tuple[Threshold, ...] | None:
     """Return the thresholds of one dataset's entry; ``None`` where it has none of its own."""
