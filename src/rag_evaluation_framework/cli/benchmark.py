@@ -27,6 +27,7 @@ from rag_evaluation_framework.cli.options import (
     with_all,
 )
 from rag_evaluation_framework.cli.output import print_json, show_with
+from rag_evaluation_framework.cli.retrieval import DEFAULT_CHUNKER, retrieval_inputs
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.files.project_root import in_project
 
@@ -42,7 +43,6 @@ Examples:
     --retriever bm25
   rag-eval benchmark --name weekly --fail-on slower   in a scheduled job"""
 
-_DEFAULT_CHUNKER = "recursive(chunk_size=1000, overlap=200)"
 _PARTS = ("chunker", "embedder", "retriever", "store", "index", "reranker", "k")
 _OF_RETRIEVAL = (*_PARTS, "corpus", "glob", "fetch_k")
 _COMMON = (
@@ -70,7 +70,7 @@ _OPTIONS: tuple[Any, ...] = (
         show_default=False,
     ),
     GLOB,
-    _part("--chunker SPEC", f"Chunker of the retrieval.  [default: {_DEFAULT_CHUNKER}]"),
+    _part("--chunker SPEC", f"Chunker of the retrieval.  [default: {DEFAULT_CHUNKER}]"),
     _part("--embedder SPEC", "Embedder of the retrieval.  [default: hashing]"),
     _part("--retriever SPEC", "Retriever: dense, bm25, fused.  [default: dense]"),
     _part("--store SPEC", "Store of the vectors.  [default: chroma if installed, else exact]"),
@@ -199,7 +199,6 @@ def _asking(given: Mapping[str, Any], manifest: Any) -> tuple[Job, Searched | No
 
 
 def _searching(given: Mapping[str, Any]) -> tuple[Job, Searched | None, bool]:
-    from rag_evaluation_framework.cli.retrieval import retrieval_inputs
     from rag_evaluation_framework.evaluation.benchmarks import indexed_retrieval
 
     corpus = given["corpus"] or given["dataset"]
@@ -215,7 +214,7 @@ def _searching(given: Mapping[str, Any]) -> tuple[Job, Searched | None, bool]:
     parts["reranker"] = None if parts["reranker"] == "none" else parts["reranker"]
     chosen = {name: value for name, value in parts.items() if value is not None}
     searched = indexed_retrieval(
-        documents, **{"chunker": _DEFAULT_CHUNKER, **chosen}, fetch_k=given["fetch_k"]
+        documents, **{"chunker": DEFAULT_CHUNKER, **chosen}, fetch_k=given["fetch_k"]
     )
     metrics = _measured(in_force("metrics") or (), ("hit@1", "mrr"))
     job = _of(questions, given, metrics, documents=documents, target=searched.target)

@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 _LEVELS = ("token", "chunk", "document")
 _PATH = click.Path(path_type=Path)
-_DEFAULT_CHUNKER = "recursive(chunk_size=1000, overlap=200)"
+DEFAULT_CHUNKER = "recursive(chunk_size=1000, overlap=200)"
 # What is compared where nothing is named, and where the questions are then looked for.
 _COMPARED_CHUNKERS = (
     "recursive(chunk_size=200)",
     "recursive(chunk_size=500)",
-    _DEFAULT_CHUNKER,
+    DEFAULT_CHUNKER,
     "sentence(chunk_size=400)",
     "markdown(chunk_size=1000)",
 )
@@ -80,6 +80,12 @@ _COMMON = (
 )
 
 
+def _tried(name: str, default: str) -> options.Option[Any]:
+    """Return the option that names a part of the retrieval to try."""
+    told = f"{name.title()} to try; may be repeated.  [default: {default}]"
+    return options.repeated(f"--{name} SPEC", told)
+
+
 @click.command("retrieval", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("corpus", type=DATASET_OR_NOTHING, required=False)
 @options.option(
@@ -92,24 +98,16 @@ _COMMON = (
     "Level of comparison with the ground truth.  [default: the finest that the dataset allows]",
     type=click.Choice(_LEVELS),
 )
-@options.repeated(
-    "--chunker SPEC",
-    f"Chunker to try; may be repeated.  [default: {_DEFAULT_CHUNKER}; with nothing named, five]",
-)
-@options.repeated("--embedder SPEC", "Embedder to try; may be repeated.  [default: hashing]")
-@options.repeated(
-    "--retriever SPEC",
-    "Retriever to try; may be repeated.  [default: dense; with nothing named, bm25, dense and fused]",
-)
-@options.repeated(
-    "--store SPEC", "Store to try; may be repeated.  [default: chroma if installed, else exact]"
-)
+@_tried("chunker", f"{DEFAULT_CHUNKER}; with nothing named, five")
+@_tried("embedder", "hashing")
+@_tried("retriever", "dense; with nothing named, bm25, dense and fused")
+@_tried("store", "chroma if installed, else exact")
 @options.repeated(
     "--index SPEC",
     "Existing index to search as it is: chroma(collection=…, path=…), "
     "qdrant(…), pgvector(table=…), or module:name of a LangChain or LlamaIndex retriever; may be repeated.",
 )
-@options.repeated("--reranker SPEC", "Reranker to try; may be repeated.  [default: none]")
+@_tried("reranker", "none")
 @options.repeated(
     "-k N", "Number of chunks to retrieve for a query; may be repeated.  [default: 5]", called="k", type=int
 )
@@ -200,7 +198,7 @@ def _swept(
     with Steps("reading documents and questions", silent=not is_shown) as steps:
         documents, questions = retrieval_inputs(asked)
         grid = grid_of(
-            chunkers=(asked["chunker"] or [_DEFAULT_CHUNKER]) if is_built else [],
+            chunkers=(asked["chunker"] or [DEFAULT_CHUNKER]) if is_built else [],
             embedders=embedders,
             retrievers=(asked["retriever"] or ["dense"]) if is_built else [],
             vector_stores=asked["store"] or [None],
