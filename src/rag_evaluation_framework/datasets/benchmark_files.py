@@ -11,6 +11,7 @@ import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,8 @@ import numpy.typing as npt
 
 from rag_evaluation_framework.datasets import parquet_tables
 from rag_evaluation_framework.datasets.schemas import value_issues
-from rag_evaluation_framework.datasets.value_files import read_document, write_document
-from rag_evaluation_framework.errors import (
-    FileProblems,
-    InputError,
-    Issue,
-    LimitExceededError,
-    counted,
-    invalid,
-    shown,
-)
+from rag_evaluation_framework.datasets.value_files import every_row, read_document, write_document
+from rag_evaluation_framework.errors import InputError, Issue, LimitExceededError, counted, invalid, shown
 from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.files import access, strict_json
 from rag_evaluation_framework.files.access import read_bytes
@@ -266,9 +259,7 @@ def _rows(head: Mapping[str, Any], records: list[dict[str, Any]]) -> list[dict[s
 
 def _read_parquet(path: str | Path) -> dict[str, Any]:
     """Read rows; a table of another tool, without a head, is a benchmark named after its file."""
-    problems = FileProblems(str(path))
-    records = [row for _, row in parquet_tables.read_rows(path, on_error=problems.take)]
-    problems.raise_if_any()
+    records = [row for _, row in every_row(path, partial(parquet_tables.read_rows, path))]
     stated = records[0].pop(HEAD, None) if records else None
     if stated is None:
         return {"benchmark_id": access.plain_name(path).partition(".")[0], "records": records}

@@ -164,9 +164,8 @@ def rows_of_dataset(value: Mapping[str, Any]) -> tuple[list[dict[str, Any]], Col
         if name == "queries":
             continue
         column = "dataset_metadata" if name == "metadata" else name
-        plain = (
-            column in _ROW_HEAD and column != _EXTRA_HEAD and not (_ROW_HEAD[column] == "text" and item == "")
-        )
+        kind = None if column == _EXTRA_HEAD else _ROW_HEAD.get(column)
+        plain = kind is not None and (kind, item) != ("text", "")
         (head if plain else rest)[column if plain else name] = item
     if rest:
         head[_EXTRA_HEAD] = rest
@@ -202,9 +201,7 @@ def _dataset_of_rows(path: str | Path, problems: FileProblems) -> tuple[dict[str
     lines: dict[str, int] = {}
     for line, row in csv_tables.read_rows(path, _columns(), on_error=problems.take):
         query = {name: item for name, item in row.items() if name not in _ROW_HEAD}
-        for name in _ROW_HEAD:
-            if name not in row:
-                continue
+        for name in filter(row.__contains__, _ROW_HEAD):
             if head.setdefault(name, row[name]) != row[name]:
                 expected = f"{shown(head[name])}, as in the rows above"
                 problems.add(Issue("contradiction", expected, shown(row[name]), name, line=line))

@@ -252,7 +252,7 @@ _BATCH_BYTES = 8 << 20
 _BATCHES_IN_A_GROUP = 16
 _INT64 = range(-(1 << 63), 1 << 63)
 _RUNS = re.compile(r"([0-9]+)").split
-_ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
+ARROW_FILE, ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 
 
 def parts_of(path: Path) -> list[Path]:
@@ -262,7 +262,7 @@ def parts_of(path: Path) -> list[Path]:
     ``.``. Of anything else there is nothing: files of other names may be a dataset each.
     """
     if not path.is_dir():
-        return [path] if path.is_file() and _is_arrow(path) else []
+        return [path] if path.is_file() and is_arrow(path) else []
     parts = [each for each in path.iterdir() if not each.name.startswith(("_", "."))]
     if any(each.suffix != ".parquet" or not each.name.startswith("part") for each in parts):
         return []
@@ -271,9 +271,10 @@ def parts_of(path: Path) -> list[Path]:
     return sorted(parts, key=lambda each: [int(run) if run.isdecimal() else run for run in _RUNS(each.name)])
 
 
-def _is_arrow(path: Path) -> bool:
+def is_arrow(path: Path) -> bool:
+    """Tell an Arrow file or stream by its first bytes."""
     with open_stored(path) as file:
-        return file.read(len(_ARROW_FILE)).startswith((_ARROW_FILE, _ARROW_STREAM))
+        return file.read(len(ARROW_FILE)).startswith((ARROW_FILE, ARROW_STREAM))
 
 
 def column_names(path: str | Path) -> list[str]:
@@ -292,8 +293,8 @@ def read_rows(
     """Yield the 1-based number of each row, and the row as a record; an Arrow file or stream is read too."""
     file = str(path)
     try:
-        what, batches = "Arrow", _arrow_batches(Path(path))
-        if not _is_arrow(Path(path)):
+        what, batches = "Arrow", arrow_batches(Path(path))
+        if not is_arrow(Path(path)):
             table = open_parquet(path, limits)
             columns.check_required(table.schema_arrow.names)
             what, batches = "Parquet", table.iter_batches(batch_size=_ROWS_AT_A_TIME, use_threads=False)
@@ -405,18 +406,22 @@ def _allowed_bytes(size: int, limits: Limits) -> int:
     return min(limits.max_bytes, max(limits.free_bytes, int(size * limits.max_ratio)))
 
 
-def _arrow_batches(path: Path) -> Iterator[Any]:
-    """Yield the batches of an Arrow file or stream, each only where it does not point outside itself."""
+def arrow_batches(path: Path) -> Iterator[Any]:
+    """Yield the batches of an Arrow file or stream, each only where it does not point outside itself.
+
+    The first is empty: it tells the columns where there are no others.
+    """
     pyarrow, _ = required_pyarrow()
     # One of Python's files would be read by threads of Arrow's, which Python stops halfway when it ends.
     options = pyarrow.ipc.IpcReadOptions(use_threads=False)
     with pyarrow.OSFile(str(path)) as file:
-        if file.read(len(_ARROW_FILE)) == _ARROW_FILE:
+        if file.read(len(ARROW_FILE)) == ARROW_FILE:
             reader = pyarrow.ipc.open_file(file, options=options)
             batches = map(reader.get_batch, range(reader.num_record_batches))
         else:
             file.seek(0)
-            batches = pyarrow.ipc.open_stream(file, options=options)
+            batches = reader = pyarrow.ipc.open_stream(file, options=options)
+        yield reader.schema.empty_table()
         for batch in batches:
             batch.validate(full=True)
             yield batch

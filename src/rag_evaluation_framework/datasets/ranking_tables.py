@@ -14,7 +14,7 @@ however many rows it has. Needs the extra ``parquet``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from math import isfinite
 from pathlib import Path
@@ -24,10 +24,16 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from rag_evaluation_framework.datasets.parquet_tables import damaged, open_parquet, parts_of, required_pyarrow
-from rag_evaluation_framework.datasets.trec_tables import ARROW_FILE, PARQUET
+from rag_evaluation_framework.datasets.parquet_tables import (
+    arrow_batches,
+    damaged,
+    is_arrow,
+    open_parquet,
+    parts_of,
+    required_pyarrow,
+)
+from rag_evaluation_framework.datasets.trec_tables import by_query, document_again
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, shown
-from rag_evaluation_framework.files.access import open_stored
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.metrics.judged_columns import (
     PADDING,
@@ -96,9 +102,7 @@ def table_qrels(path: Path) -> QrelColumns:
         grades.append(rows.numbers.astype(np.int64))
     if not numbers:
         raise NotPlain
-    query, grade, ids = np.concatenate(queries), np.concatenate(grades), Ids.joined(documents)
-    order = np.argsort(query, kind="stable")
-    return QrelColumns(numbers, np.bincount(query, minlength=len(numbers)), ids[order], grade[order])
+    return by_query(numbers, np.concatenate(queries), Ids.joined(documents), np.concatenate(grades))
 
 
 class _Rows(msgspec.Struct, frozen=True):
@@ -178,40 +182,25 @@ def _batches(path: Path, number: tuple[str, ...]) -> Iterator[Any]:
 
 def _batches_in(path: Path, number: tuple[str, ...]) -> Iterator[Any]:
     pyarrow, _ = required_pyarrow()
-    start = b""
+    what, every = "Arrow", arrow_batches(path)
     try:
-        with open_stored(path) as file:
-            start = file.read(4)
-            if start == PARQUET:
-                table = open_parquet(path, plain_as_texts=True)
-                names = _column_names(path, table.schema_arrow.names, number)
-                every: Iterable[Any] = table.iter_batches(batch_size=_ROWS_AT_A_TIME, columns=names)
-            else:
-                # One of Python's files would be read by threads of Arrow's, which Python stops halfway.
-                opened = pyarrow.ipc.open_file if start == ARROW_FILE else pyarrow.ipc.open_stream
-                options = pyarrow.ipc.IpcReadOptions(use_threads=False)
-                reader = opened(pyarrow.OSFile(str(path)), options=options)
-                names = _column_names(path, reader.schema.names, number)
-                every = (
-                    map(reader.get_batch, range(reader.num_record_batches)) if start == ARROW_FILE else reader
-                )
-            for batch in _ahead(iter(every)):
-                _check_places(batch, decoded=start == PARQUET)
-                for first in range(0, batch.num_rows, _ROWS_AT_A_TIME):
-                    yield batch.select(names).slice(first, _ROWS_AT_A_TIME)
+        if not is_arrow(path):
+            what, table = "Parquet", open_parquet(path, plain_as_texts=True)
+            names = _column_names(path, table.schema_arrow.names, number)
+            every = table.iter_batches(batch_size=_ROWS_AT_A_TIME, columns=names)
+        for batch in _ahead(every):
+            names = _column_names(path, batch.schema.names, number)
+            _check_places(batch)
+            for first in range(0, batch.num_rows, _ROWS_AT_A_TIME):
+                yield batch.select(names).slice(first, _ROWS_AT_A_TIME)
     except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
         if isinstance(error, InputError):
             raise
-        raise damaged(error, "Parquet" if start == PARQUET else "Arrow").located(str(path)) from None
+        raise damaged(error, what).located(str(path)) from None
 
 
-def _check_places(batch: Any, *, decoded: bool) -> None:
-    """Raise :class:`ValueError` for a damaged batch that points outside itself, which reading does not see.
-
-    Of one that was decoded, only the numbers of dictionaries may; an Arrow file is taken as it lies.
-    """
-    if not decoded:
-        batch.validate(full=True)
+def _check_places(batch: Any) -> None:
+    """Raise :class:`ValueError` for a batch whose dictionaries lack a number, which reading does not see."""
     for column in batch.columns:
         if required_pyarrow()[0].types.is_dictionary(column.type) and column.null_count < len(column):
             numbers = column.indices.to_numpy(zero_copy_only=False)
@@ -250,23 +239,23 @@ def read_table(path: Path, *, graded: bool) -> dict[str, dict[str, Any]]:
     problems = FileProblems(str(path))
     table: dict[str, dict[str, Any]] = {}
     row = 0
+    kinds, expected_number = ((int,), "a whole number") if graded else ((int, float), "a finite number")
     for batch in _batches(path, _GRADE if graded else _SCORE):
         names = batch.schema.names
         for query, document, number in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             row += 1
             for name, value, expected, is_right in (
-                (names[0], query, "a query id", _is_id),
-                (names[1], document, "a document id", _is_id),
-                (names[2], number, "a whole number" if graded else "a finite number", _check_of(graded)),
+                (names[0], query, "a query id", _is_id(query)),
+                (names[1], document, "a document id", _is_id(document)),
+                (names[2], number, expected_number, type(number) in kinds and isfinite(number)),
             ):
-                if not is_right(value):
+                if not is_right:
                     problems.add(Issue("wrong-type", expected, shown(value), name, line=row))
                     break
             else:
                 documents = table.setdefault(str(query), {})
                 if str(document) in documents:
-                    found = f"{shown(str(document))} again for query {shown(str(query))}"
-                    problems.add(Issue("duplicate-document", "each document once per query", found, line=row))
+                    problems.add(document_again(str(query), str(document), row))
                 documents[str(document)] = number
     if not row:
         problems.add(Issue("empty-file", "at least one row", "none"))
@@ -276,12 +265,6 @@ def read_table(path: Path, *, graded: bool) -> dict[str, dict[str, Any]]:
 
 def _is_id(value: object) -> bool:
     return (isinstance(value, str) and value != "") or type(value) is int
-
-
-def _check_of(graded: bool) -> Callable[[Any], bool]:
-    if graded:
-        return lambda value: type(value) is int
-    return lambda value: type(value) in (int, float) and isfinite(value)
 
 
 def write_query_scores(

@@ -8,7 +8,7 @@ the reader of lines; a file in which something is wrong, or that is no table, is
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from math import isfinite
 from pathlib import Path
@@ -16,9 +16,8 @@ from typing import Any, BinaryIO, Literal
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
-from rag_evaluation_framework.datasets.parquet_tables import parts_of
+from rag_evaluation_framework.datasets.parquet_tables import ARROW_FILE, ARROW_STREAM, MAGIC, parts_of
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, shown
 from rag_evaluation_framework.files.access import open_reading, open_stored
 from rag_evaluation_framework.metrics.judged_columns import (
@@ -40,16 +39,12 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _COMMENT = b"#"
 
 
-# What Parquet files, Arrow files and Arrow streams begin with.
-PARQUET, ARROW_FILE, _ARROW_STREAM = b"PAR1", b"ARRO", b"\xff\xff\xff\xff"
-
-
 def is_table(path: Path) -> bool:
     """Tell a Parquet or Arrow file by its first bytes, and a folder of Parquet parts by its files."""
     if not path.is_file():
         return path.is_dir() and bool(parts_of(path))
     with open_stored(path) as file:
-        return file.read(4) in (PARQUET, ARROW_FILE, _ARROW_STREAM)
+        return file.read(len(ARROW_FILE)).startswith((MAGIC, ARROW_FILE, ARROW_STREAM))
 
 
 def told_format(stream: BinaryIO, file: str) -> tuple[Format, Iterable[bytes]]:
@@ -115,10 +110,7 @@ class Table:
                 self._wrong_value(line_number, fields, error)
                 continue
             if document in row:
-                found = f"{shown(document)} again for query {shown(fields[layout.query].decode())}"
-                self.problems.add(
-                    Issue("duplicate-document", "each document once per query", found, line=line_number)
-                )
+                self.problems.add(document_again(fields[layout.query].decode(), document, line_number))
             row[document] = value
         if not table and not may_be_empty and not self.problems.has_issues:
             self.problems.add(Issue("empty-file", "at least one line of " + " ".join(layout.columns), "none"))
@@ -154,23 +146,26 @@ class Table:
             self.problems.add(Issue("wrong-number", str(error), found, column, line=line))
 
 
-def whole_number(text: bytes) -> int:
-    try:
-        if b"_" not in text:  # Python reads 1_000 as a number; nobody else does
-            return int(text)
-    except ValueError:
-        pass
-    raise ValueError("a whole number")
+def document_again(query: str, document: str, line: int) -> Issue:
+    """Say that a document stands twice among those of a query."""
+    found = f"{shown(document)} again for query {shown(query)}"
+    return Issue("duplicate-document", "each document once per query", found, line=line)
 
 
-def finite_number(text: bytes) -> float:
-    try:
-        value = float(text)
-        if isfinite(value) and b"_" not in text:
-            return value
-    except ValueError:
-        pass
-    raise ValueError("a finite number")
+def _reader(kind: Callable[[bytes], float], expected: str) -> Callable[[bytes], Any]:
+    def read(text: bytes) -> float:
+        try:
+            value = kind(text)
+            if b"_" not in text and (kind is int or isfinite(value)):
+                return value  # Python reads 1_000 as a number; nobody else does
+        except ValueError:
+            pass
+        raise ValueError(expected)
+
+    return read
+
+
+whole_number, finite_number = _reader(int, "a whole number"), _reader(float, "a finite number")
 
 
 # The same columns, in blocks.
@@ -237,10 +232,15 @@ def read_qrel_columns(path: Path, *, format: Format | None = None) -> QrelColumn
     if not numbers:
         raise NotPlain
     query, starts, lengths, grades = (np.concatenate(each) for each in zip(*columns, strict=True))
+    documents = Ids(np.frombuffer(b"".join((*pieces, PADDING)), dtype=np.uint8), starts, lengths)
+    return by_query(numbers, query, documents, grades)
+
+
+def by_query(numbers: Mapping[str, int], query: Places, documents: Ids, grades: Places) -> QrelColumns:
+    """Return judgements whose queries are given by their numbers, those of each query together."""
     if (query[1:] < query[:-1]).any():
         order = np.argsort(query, kind="stable")
-        query, starts, lengths, grades = query[order], starts[order], lengths[order], grades[order]
-    documents = Ids(np.frombuffer(b"".join((*pieces, PADDING)), dtype=np.uint8), starts, lengths)
+        query, documents, grades = query[order], documents[order], grades[order]
     return QrelColumns(numbers, np.bincount(query, minlength=len(numbers)), documents, grades)
 
 
@@ -444,12 +444,7 @@ def _digits(words: Words, count: Places, *, left: bool = False) -> tuple[Words, 
 def _grades(fields: Ids) -> Places:
     read = _decimals(fields)
     grades = read.values.astype(np.int64)
-    others = np.flatnonzero(~(read.is_plain & read.is_whole))
-    for row, text in zip(others.tolist(), fields[others].texts(), strict=True):
-        try:
-            grades[row] = whole_number(text.encode())
-        except (ValueError, OverflowError):
-            raise NotPlain from None
+    _read_one_by_one(grades, fields, np.flatnonzero(~(read.is_plain & read.is_whole)), whole_number)
     return grades
 
 
@@ -472,10 +467,12 @@ def _scores(fields: Ids, counts: Places) -> Floats:
     return values
 
 
-def _read_one_by_one(values: Floats, fields: Ids, rows: npt.NDArray[np.int64]) -> None:
+def _read_one_by_one(
+    values: Floats | Places, fields: Ids, rows: Places, number: Callable[[bytes], float] = finite_number
+) -> None:
     """Read some numbers as Python does, into ``values``."""
     for row, text in zip(rows.tolist(), fields[rows].texts(), strict=True):
         try:
-            values[row] = finite_number(text.encode())
-        except ValueError:
+            values[row] = number(text.encode())
+        except (ValueError, OverflowError):
             raise NotPlain from None

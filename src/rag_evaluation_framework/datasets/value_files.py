@@ -133,9 +133,7 @@ def _yaml(text: str, file: str) -> DocumentFile:
 
 
 def _json_lines(text: str, file: str) -> DocumentFile:
-    problems = FileProblems(file)
-    numbered = list(read_lines(text.encode(), file=file, on_error=problems.take))
-    problems.raise_if_any()
+    numbered = every_row(file, partial(read_lines, text.encode(), file=file))
     numbers = [number for number, _ in numbered]
     values = [value for _, value in numbered]
 
@@ -263,23 +261,20 @@ def results_rows(results: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def results_of_rows(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Put the rows of a table together again."""
-    queries = list(rows)
+    queries = list(map(dict, rows))
     if not queries or HEAD not in queries[0]:
-        return {_ROWS: [_query(row) for row in queries]}
-    head = queries[0][HEAD]
+        return {_ROWS: list(map(_query, queries))}
+    head = queries[0].pop(HEAD)
     if not isinstance(head, dict):
         raise InputError([Issue("wrong-type", "an object", shown(head), HEAD)])
-    queries[0] = {name: value for name, value in queries[0].items() if name != HEAD}
     expected = head.get(_ROWS)
     if not expected and queries == [{}]:
         queries = []
     if expected is None and not queries:
-        return dict(head)
+        return head
     if expected != len(queries):
         raise _wrong_count(expected, len(queries))
-    return {
-        name: [_query(row) for row in queries] if name == _ROWS else value for name, value in head.items()
-    }
+    return {**head, _ROWS: list(map(_query, queries))}
 
 
 def _wrong_count(expected: Any, rows: int) -> InputError:
@@ -287,16 +282,20 @@ def _wrong_count(expected: Any, rows: int) -> InputError:
     return InputError([Issue("wrong-count", f"{shown(expected)} rows, as {HEAD} says", found, HEAD)])
 
 
-def _read_table(path: str | Path, *, parquet: bool) -> dict[str, Any]:
+def every_row(path: str | Path, read: Callable[..., Iterable[Any]]) -> list[Any]:
+    """Return all that is read of a file, or raise every problem of it."""
     problems = FileProblems(str(path))
-    if parquet:
-        rows = parquet_tables.read_rows(path, on_error=problems.take)
-    else:
-        with open_reading(path) as stream:
-            columns = _columns(csv_tables.header_of(stream) or ())
-        rows = csv_tables.read_rows(path, columns, on_error=problems.take)
-    records = [row for _, row in rows]
+    found = list(read(on_error=problems.take))
     problems.raise_if_any()
+    return found
+
+
+def _read_table(path: str | Path, *, parquet: bool) -> dict[str, Any]:
+    read = partial(parquet_tables.read_rows, path)
+    if not parquet:
+        with open_reading(path) as stream:
+            read = partial(csv_tables.read_rows, path, _columns(csv_tables.header_of(stream) or ()))
+    records = [row for _, row in every_row(path, read)]
     try:
         return results_of_rows(records)
     except InputError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
@@ -188,29 +188,12 @@ def samples_at(folder: Path, places: frozenset[int]) -> dict[int, Sample]:
 
 
 def _sample(written: Mapping[str, Any]) -> Sample:
-    content = dict(written["content"])
-    origin, recorded = written["origin"], content.get("recorded")
-    made: dict[str, Any] = {
-        "turns": msgspec.convert(content["turns"], tuple[Turn, ...]),
-        "relevant_spans": tuple(map(_citation, content.get("relevant_spans", ()))),
-        "expectation": _expectation(content.get("expectation")),
-        "recorded": None if recorded is None else _recorded(recorded),
-        "origin": None if origin is None else Origin(**origin),
-    }
-    if "trace" in content:
-        made["trace"] = msgspec.convert(content["trace"], Trace)
-    texts = {
-        name: tuple(content.get(name, ()))
-        for name in ("references", "reference_contexts", "relevant_chunk_ids", "tags")
-    }
-    return Sample(id=written["id"], **{**content, **texts, **made})
+    return Sample(id=written["id"], **_fields({"origin": written["origin"], **written["content"]}))
 
 
-def _recorded(written: Mapping[str, Any]) -> Recorded:
-    several = {name: tuple(written[name]) for name in ("contexts", "sources", "retrieved")}
-    several["citations"] = tuple(map(_citation, written["citations"]))
-    usage = written.get("usage")
-    return Recorded(**{**written, **several, "usage": None if usage is None else Usage(**usage)})
+def _fields(written: Mapping[str, Any]) -> dict[str, Any]:
+    known = {name: read for name, read in _READ.items() if written.get(name) is not None}
+    return {**written, **{name: read(written[name]) for name, read in known.items()}}
 
 
 def _citation(written: Mapping[str, Any]) -> Any:
@@ -221,13 +204,29 @@ def _citation(written: Mapping[str, Any]) -> Any:
     return (TokenSpanCitation if "tokenizer" in written else SpanCitation)(**written)
 
 
-def _expectation(written: Any) -> Expectation | None:
-    if written is None:
-        return None
+def _citations(written: Iterable[Mapping[str, Any]]) -> tuple[Any, ...]:
+    return tuple(map(_citation, written))
+
+
+def _expectation(written: Mapping[str, Any]) -> Expectation:
     kinds = {"pattern": Refusal, "names": Entities, "subject": Relation, "steps": Milestones}
     kind = next(kind for name, kind in kinds.items() if name in written)
     found: Expectation = msgspec.convert(written, kind)
     return found
+
+
+_LISTS = "references reference_contexts relevant_chunk_ids tags contexts sources retrieved"
+# How the fields of samples, and of what is recorded in them, are made from what JSON has.
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(_LISTS.split(), tuple),
+    **dict.fromkeys(("relevant_spans", "citations"), _citations),
+    "turns": partial(msgspec.convert, type=tuple[Turn, ...]),
+    "trace": partial(msgspec.convert, type=Trace),
+    "origin": lambda written: Origin(**written),
+    "expectation": _expectation,
+    "recorded": lambda written: Recorded(**_fields(written)),
+    "usage": lambda written: Usage(**written),
+}
 
 
 # The documents of a run, each text once.
