@@ -175,14 +175,7 @@ def rows_of_dataset(value: Mapping[str, Any]) -> tuple[list[dict[str, Any]], Col
 
 def read_dataset_document(path: str | Path) -> DocumentFile:
     """Read an evaluation dataset as the plain value it is, from JSON, YAML or rows; it is not validated."""
-    if not _is_table(path):
-        return read_document(path)
-    problems = FileProblems(str(path))
-    value, lines = _dataset_of_rows(path, problems)
-    problems.raise_if_any()
-    return DocumentFile(
-        str(path), value, lambda paths: {each: lines.get(each.partition("]")[0] + "]") for each in paths}
-    )
+    return _dataset_of_rows(path) if _is_table(path) else read_document(path)
 
 
 def _is_table(path: str | Path) -> bool:
@@ -194,8 +187,9 @@ def _is_table(path: str | Path) -> bool:
         return "query_id" in (csv_tables.header_of(stream) or ())
 
 
-def _dataset_of_rows(path: str | Path, problems: FileProblems) -> tuple[dict[str, Any], dict[str, int]]:
-    """Read rows back into a dataset; also return the line of each query by its path ``queries[3]``."""
+def _dataset_of_rows(path: str | Path) -> DocumentFile:
+    """Read rows back into a dataset, with the line of each query by its path ``queries[3]``."""
+    problems = FileProblems(str(path))
     head: dict[str, Any] = {}
     queries: list[dict[str, Any]] = []
     lines: dict[str, int] = {}
@@ -210,8 +204,13 @@ def _dataset_of_rows(path: str | Path, problems: FileProblems) -> tuple[dict[str
             lines[f"queries[{len(queries)}]"] = line
             queries.append(query)
     value = {"metadata" if name == "dataset_metadata" else name: item for name, item in head.items()}
-    rest = _object(value.pop(_EXTRA_HEAD, {}), _EXTRA_HEAD, problems)
-    return {**value, **rest, "queries": queries}, lines
+    value |= _object(value.pop(_EXTRA_HEAD, {}), _EXTRA_HEAD, problems)
+    problems.raise_if_any()
+    return DocumentFile(
+        str(path),
+        {**value, "queries": queries},
+        lambda paths: {each: lines.get(each.partition("]")[0] + "]") for each in paths},
+    )
 
 
 def _object(value: Any, name: str, problems: FileProblems, *, line: int | None = None) -> dict[str, Any]:

@@ -134,16 +134,12 @@ def _yaml(text: str, file: str) -> DocumentFile:
 
 def _json_lines(text: str, file: str) -> DocumentFile:
     numbered = every_row(file, partial(read_lines, text.encode(), file=file))
-    numbers = [number for number, _ in numbered]
-    values = [value for _, value in numbered]
 
-    def line_of(path: str) -> int | None:
-        item = _ITEM.match(path)
-        return None if item is None else numbers[int(item[1])]
+    def lines(paths: Iterable[str]) -> dict[str, int | None]:
+        items = {path: _ITEM.match(path) for path in paths}
+        return {path: item and numbered[int(item[1])][0] for path, item in items.items()}
 
-    return DocumentFile(
-        file, values, lambda paths: {path: line_of(path) for path in paths}, record_a_line=True
-    )
+    return DocumentFile(file, [value for _, value in numbered], lines, record_a_line=True)
 
 
 # Results files (``.results.json``, ``.yaml``, ``.csv``, ``.parquet``) as plain values, without loss.

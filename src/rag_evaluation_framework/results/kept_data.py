@@ -299,12 +299,9 @@ def _documents(documents: Iterable[Document]) -> Iterator[dict[str, Any]]:
     left, written = MOST_CHARACTERS, set[str]()
     for document in documents:
         digits = document.fingerprint
-        named = {
-            "file_path": document.extra.get("file_path"),
-            "file_name": document.metadata.get("file_name"),
-        }
+        named = (("file_path", document.extra), ("file_name", document.metadata))
         line: dict[str, Any] = {"id": document.id, "sha256": digits, "characters": len(document.content)}
-        line |= {name: value for name, value in named.items() if isinstance(value, str)}
+        line |= {name: held[name] for name, held in named if isinstance(held.get(name), str)}
         if digits not in written and len(document.content) <= left:
             left -= len(document.content)
             written.add(digits)
@@ -325,14 +322,14 @@ def read_documents(folder: Path) -> KeptDocuments:
     for number, line in read_lines(path, limits=_OWN, is_own=True):
         try:
             texts.setdefault(line["sha256"], line.get("text"))
-            text, names = texts[line["sha256"]], {"file_name": line.get("file_name")}
+            text = texts[line["sha256"]]
             if text is None:
                 beyond = f"a run keeps {MOST_CHARACTERS:,} characters of documents"
                 not_kept[line["id"]] = f"{beyond}, and its {line['characters']:,} are beyond them"
             else:
-                extra = {"file_path": line["file_path"]} if "file_path" in line else {}
-                given = {name: value for name, value in names.items() if value is not None}
-                found.append(Document(DocumentId(line["id"]), text, metadata=given, extra=extra))
+                given = ({name: line[name]} if name in line else {} for name in ("file_name", "file_path"))
+                metadata, extra = given
+                found.append(Document(DocumentId(line["id"]), text, metadata=metadata, extra=extra))
         except (KeyError, TypeError, AttributeError):
             raise invalid("", "a document of a run", line).located(str(path), number) from None
     return KeptDocuments(tuple(found), not_kept)
@@ -361,8 +358,7 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
     def keep(self, folder: Path) -> None:
         """Write it into the folder of a run; a disk that refuses it costs a later resume some time."""
         if self.of is not None:
-            with suppress(StorageError):
-                write_bytes_atomically(folder / COUNTED_FILE, msgspec.json.encode(self))
+            _keep(folder / COUNTED_FILE, msgspec.json.encode(self))
 
 
 COUNTED_FILE = "counted.json"
@@ -380,6 +376,12 @@ def _read_kept(path: Path, kind: type[T]) -> T | None:
     return None
 
 
+def _keep(path: Path, data: bytes) -> None:
+    """Write a file of a run; on a disk that refuses it, what was measured is reported all the same."""
+    with suppress(StorageError):
+        write_bytes_atomically(path, data)
+
+
 # Which questions turned out to be unstable when they were asked again.
 
 UNSTABLE_FILE = "unstable.json"
@@ -392,8 +394,7 @@ def read_unstable(folder: Path) -> frozenset[str]:
 
 def keep_unstable(folder: Path, names: Iterable[str]) -> None:
     """Keep which questions of a run are unstable."""
-    with suppress(StorageError):  # what was measured is reported all the same
-        write_bytes_atomically(folder / UNSTABLE_FILE, msgspec.json.encode(sorted(names)))
+    _keep(folder / UNSTABLE_FILE, msgspec.json.encode(sorted(names)))
 
 
 # Which of the answers that asking again brought are correct: a digit for each, 1 or 0, by question.
@@ -408,8 +409,7 @@ def read_askings(folder: Path) -> dict[str, str]:
 
 def keep_askings(folder: Path, askings: Mapping[str, str]) -> None:
     """Keep which answers were correct when questions were asked again."""
-    with suppress(StorageError):  # what was measured is reported all the same
-        write_bytes_atomically(folder / ASKINGS_FILE, msgspec.json.encode(askings))
+    _keep(folder / ASKINGS_FILE, msgspec.json.encode(askings))
 
 
 # What the judge of a run has cost so far.
@@ -422,8 +422,7 @@ def read_judge_usage(path: Path) -> JudgeUsage | None:
 
 def keep_judge_usage(path: Path, usage: JudgeUsage) -> None:
     """Keep what a run's judge has cost."""
-    with suppress(StorageError):  # a full disk has been told of before, and the figures stand
-        write_bytes_atomically(path, strict_json.encode(usage.to_dict(), indent=2) + b"\n")
+    _keep(path, strict_json.encode(usage.to_dict(), indent=2) + b"\n")
 
 
 # What is kept on the disk, row by row, where people expect a list.
