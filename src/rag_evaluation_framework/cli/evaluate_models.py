@@ -23,7 +23,7 @@ from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, counted, shown
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.evaluation.manifest import DatasetEntry
+    from rag_evaluation_framework.evaluation.manifest import Manifest
     from rag_evaluation_framework.evaluation.secrets import Secrets
     from rag_evaluation_framework.evaluation.suites import Suite
     from rag_evaluation_framework.extensions import Target
@@ -152,7 +152,6 @@ def _evaluated(given: dict[str, Any]) -> int:
     """Evaluate the models one after another, tell what came of it, and return the exit code."""
     from rag_evaluation_framework.evaluation.evaluate import systems_of
     from rag_evaluation_framework.evaluation.jobs import Job, as_begun, prepared
-    from rag_evaluation_framework.evaluation.manifest import Manifest
     from rag_evaluation_framework.evaluation.targets import RecordedRows
     from rag_evaluation_framework.files.atomic import check_writable
     from rag_evaluation_framework.judging.methods import kinship_warnings
@@ -164,13 +163,13 @@ def _evaluated(given: dict[str, Any]) -> int:
     models = list(dict.fromkeys([*listed, *given["models"]]))
     leader = next((runs[model] for model in models if model in runs), None)
     began = RunGroup(leader) if leader else None
-    entry, warnings = _data(given, leader)
+    manifest, warnings = _data(given, leader)
     prices, paths = _prices(given["price"], models), output_paths(given["output"], models)
     folder = leader.path.parent if leader else given["runs_dir"]
     job = Job(
-        data=Manifest(file=Path(str(entry.path)), datasets=(entry,)),
+        data=manifest,
         target=RecordedRows(),  # each of the models takes its place
-        metrics=began.metrics if began else tuple(given["metrics"]) or _default_metrics(given),
+        metrics=began.metrics if began else _metrics(given),
         seed=began.choice.seed if began else given["seed"] or 0,
         runs_directory=folder,
         prices=next(iter(prices.values()), None),
@@ -182,7 +181,8 @@ def _evaluated(given: dict[str, Any]) -> int:
         **scoring,
     )
     with prepared(job) as suite:
-        suite = replace(suite, plan=as_begun(suite.plan, {entry.name: leader})) if leader else suite
+        if leader:
+            suite = replace(suite, plan=as_begun(suite.plan, {leader.head.dataset_id: leader}))
         check_writable([folder, *(path.parent for path in paths.values())])
         systems = _systems(suite, models, runs, {**given, "prices": prices})
         warnings += (*suite.plan.warnings, *kinship_warnings(suite.methods, models))
@@ -203,26 +203,21 @@ def _evaluated(given: dict[str, Any]) -> int:
     return 0 if all(each.shortfall is None for each in systems.values()) else _INCOMPLETE
 
 
-def _default_metrics(given: Mapping[str, Any]) -> tuple[str, ...]:
-    return _SPLIT_METRICS.get(given["dataset_type"], DEFAULT_METRICS)
+def _metrics(given: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(given["metrics"]) or _SPLIT_METRICS.get(given["dataset_type"], DEFAULT_METRICS)
 
 
 def _diagnosed(given: Mapping[str, Any]) -> int:
     """Score what the records of the split say was retrieved, and tell it."""
     from rag_evaluation_framework.evaluation.evaluate import evaluate
-    from rag_evaluation_framework.evaluation.manifest import Manifest
     from rag_evaluation_framework.records.runs import Options
 
     if given["models"]:
         raise UsageError("--dataset-type retrieval: expected no --model, since nobody is asked; got one")
     paths = output_paths(given["output"], ["retrieval"])
-    entry, warnings = _data(given, None)
-    entry = replace(entry, metrics=tuple(given["metrics"]) or _default_metrics(given))
-    result = evaluate(
-        Manifest(file=Path(str(entry.path)), datasets=(entry,)),
-        seed=given["seed"] or 0,
-        options=Options(allow_missing=given["allow_missing"]),
-    )
+    manifest, warnings = _data(given, None, metrics=_metrics(given))
+    wish = Options(allow_missing=given["allow_missing"])
+    result = evaluate(manifest, seed=given["seed"] or 0, options=wish)
     for warning in warnings:
         click.echo(f"evaluate-models: {warning}", err=True)
     click.echo(result.render("json" if given["as_json"] else "terminal"))
@@ -287,11 +282,16 @@ def _targets(
 
     Samples that failed for want of the endpoint are left to do only where that endpoint is asked.
     """
-    from rag_evaluation_framework.adapters.http_agent import shown_address
-    from rag_evaluation_framework.adapters.openai import KEY_VARIABLE, OpenAIModel
+    from rag_evaluation_framework.adapters.http_agent import secrets_in_address, shown_address
+    from rag_evaluation_framework.adapters.openai import BASE_URL, KEY_VARIABLE, OpenAIModel
     from rag_evaluation_framework.evaluation.secrets import MaskedTarget
 
-    address = _address(given["base_url"])
+    address = given["base_url"] or os.environ.get(ADDRESS_VARIABLE) or BASE_URL
+    if secrets_in_address(address):  # it is written down and shown
+        raise UsageError(
+            "--base-url: expected an address without a secret, got one with a password or a key in it; "
+            "put the key into an environment variable and name that with --api-key-env"
+        )
     secrets.add(os.environ.get(given["api_key_env"] or KEY_VARIABLE, ""))
     new = {
         "base_url": shown_address(address),
@@ -359,13 +359,15 @@ def _compared(head: RunHead) -> dict[str, Any]:
     }
 
 
-def _data(given: Mapping[str, Any], leader: RunFolder | None) -> tuple[DatasetEntry, tuple[str, ...]]:
+def _data(
+    given: Mapping[str, Any], leader: RunFolder | None, *, metrics: tuple[str, ...] = ()
+) -> tuple[Manifest, tuple[str, ...]]:
     """Return what the models are asked, and what there is to warn about.
 
     The whole file is read and checked, also where only its first samples are asked.
     """
     from rag_evaluation_framework.datasets.recognition import read_dataset
-    from rag_evaluation_framework.evaluation.manifest import DatasetEntry
+    from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest
     from rag_evaluation_framework.evaluation.rescoring import recorded_dataset
     from rag_evaluation_framework.files.access import plain_name
 
@@ -380,18 +382,13 @@ def _data(given: Mapping[str, Any], leader: RunFolder | None) -> tuple[DatasetEn
         format_ = _DIALECTS[given["dataset_type"] or "qa"]
         path, version, warnings = _split(given)
     name = plain_name(path).partition(".")[0] or plain_name(path)
-    entry = DatasetEntry(
-        name=name if leader is None else leader.head.dataset_id,
-        path=path,
-        metrics=(),
-        format=format_,
-        version=version,
-    )
+    name = name if leader is None else leader.head.dataset_id
+    entry = DatasetEntry(name=name, path=path, metrics=metrics, format=format_, version=version)
     limit = given["limit"] if leader is None else began.get("limit")
     if limit is not None:
         dataset = read_dataset(path, format=format_)
         entry = replace(entry, dataset=replace(dataset, samples=dataset.samples[:limit]))
-    return entry, warnings
+    return Manifest(file=Path(path), datasets=(entry,)), warnings
 
 
 def _split(given: Mapping[str, Any]) -> tuple[Path, str | None, tuple[str, ...]]:
@@ -405,9 +402,9 @@ def _split(given: Mapping[str, Any]) -> tuple[Path, str | None, tuple[str, ...]]
             f"no {split} split at {path}: make it with `rag-eval build`, or give a file with --dataset"
         )
     version = split_version(path, paths.manifest_output)
-    if version is not None or not paths.manifest_output.is_file():
-        return path, version, ()
-    return path, None, (f"{path} is not the file that {paths.manifest_output} was written for: no version",)
+    is_other = version is None and paths.manifest_output.is_file()
+    warning = f"{path} is not the file that {paths.manifest_output} was written for: no version"
+    return path, version, (warning,) if is_other else ()
 
 
 def output_paths(output: Path | None, models: Sequence[str]) -> dict[str, Path]:
@@ -427,20 +424,6 @@ def output_paths(output: Path | None, models: Sequence[str]) -> dict[str, Path]:
     return {model: Path(pattern.replace(MODEL_IN_NAME, name)) for model, name in names.items()}
 
 
-def _address(given: str | None) -> str:
-    """Return where the models are; the address must hold no secret, since it is written down and shown."""
-    from rag_evaluation_framework.adapters.http_agent import secrets_in_address
-    from rag_evaluation_framework.adapters.openai import BASE_URL
-
-    address = given or os.environ.get(ADDRESS_VARIABLE) or BASE_URL
-    if secrets_in_address(address):
-        raise UsageError(
-            "--base-url: expected an address without a secret, got one with a password or a key in it; "
-            "put the key into an environment variable and name that with --api-key-env"
-        )
-    return address
-
-
 def _amounts(text: str) -> list[float]:
     """Return the numbers between commas, none of them negative; nothing where there is anything else."""
     try:
@@ -454,9 +437,8 @@ def _temperature(text: str) -> float | None:
     """Return the temperature to send; ``None`` to send none."""
     if text.strip().lower() == "none":
         return None
-    match _amounts(text):
-        case [value]:
-            return value
+    if len(amounts := _amounts(text)) == 1:
+        return amounts[0]
     raise UsageError(f"--temperature: expected a number or none, got {shown(text)}")
 
 
@@ -478,17 +460,6 @@ def _prices(texts: Sequence[str], models: Sequence[str]) -> dict[str, Prices]:
     return found
 
 
-def _cost(evaluation: Evaluation, prices: Prices | None) -> float | None:
-    """Return the cost in US dollars: from the price given, else what the endpoint reported."""
-    from rag_evaluation_framework.records.samples import Usage
-
-    usage = evaluation.performance.figures.get("api_usage", {})
-    if prices is None:
-        told: float | None = usage.get("estimated_cost_usd")
-        return told
-    return prices.cost(Usage(**{name: usage.get(name) for name in ("input_tokens", "output_tokens")}))
-
-
 def _document(
     whole: Evaluation, suite: Suite, models: Sequence[str], prices: Mapping[str, Prices]
 ) -> dict[str, Any]:
@@ -501,19 +472,21 @@ def _document(
         "dataset_path": str(dataset.entry.path),
         "total": len(dataset.selection),
         "with_recorded_prompt": sum(1 for prompt in prompts if prompt),
-        "models": [
-            _model(model, each, cost=_cost(each, prices.get(model))) for model, each in whole.parts.items()
-        ],
+        "models": [_model(model, each, prices.get(model)) for model, each in whole.parts.items()],
         "not_begun": [model for model in models if model not in whole.parts],
         "comparisons": [each.to_dict() for each in whole.comparison.metrics] if whole.comparison else [],
         "warnings": list(whole.warnings),
     }
 
 
-def _model(model: str, evaluation: Evaluation, *, cost: float | None) -> dict[str, Any]:
+def _model(model: str, evaluation: Evaluation, prices: Prices | None) -> dict[str, Any]:
+    """Return a model's run; its cost is from the price given, else what the endpoint reported."""
     from rag_evaluation_framework.metrics.declaration import PASS_RATE
+    from rag_evaluation_framework.records.samples import Usage
 
     counts, usage = evaluation.counts, evaluation.performance.judge_usage
+    told = evaluation.performance.figures.get("api_usage", {})
+    tokens = Usage(**{name: told.get(name) for name in ("input_tokens", "output_tokens")})
     return {
         "model": model,
         "base_url": evaluation.head.configuration.get("base_url"),
@@ -527,7 +500,7 @@ def _model(model: str, evaluation: Evaluation, *, cost: float | None) -> dict[st
         "failures": dict(counts.failures),
         "metrics": {name: each.to_dict() for name, each in evaluation.metrics.items() if name != PASS_RATE},
         "performance": dict(evaluation.performance.figures),
-        "cost_usd": cost,
+        "cost_usd": prices.cost(tokens) if prices else told.get("estimated_cost_usd"),
         "judge_usage": None if usage is None else usage.to_dict(),
     }
 

@@ -285,21 +285,13 @@ class RunLoop:
         asked = await self._asker.ask_many([each.sample for each in batch])
         left += [each for each, answer in zip(batch, asked, strict=True) if answer is None]
         answered = [(each, answer) for each, answer in zip(batch, asked, strict=True) if answer is not None]
-        results = await self._scoring.run(
-            lambda: scored_results(
-                [each.sample for each, _ in answered],
-                [answer.response for _, answer in answered],
-                self.scorers,
-            )
-        )
-        return [
-            _Finished(
-                each.sample,
-                JournalEntry(each.place, result, answer.timing, decide_result(each.sample, result)),
-                is_new=True,
-            )
+        samples, responses = [each.sample for each, _ in answered], [each.response for _, each in answered]
+        results = await self._scoring.run(partial(scored_results, samples, responses, self.scorers))
+        entries = (
+            JournalEntry(each.place, result, answer.timing, decide_result(each.sample, result))
             for (each, answer), result in zip(answered, results, strict=True)
-        ]
+        )
+        return [_Finished(sample, entry, is_new=True) for sample, entry in zip(samples, entries, strict=True)]
 
     async def _finished_result(self, each: OpenSample) -> _Finished:
         answered = await self._answered(each)
