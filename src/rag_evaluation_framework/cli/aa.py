@@ -53,14 +53,14 @@ def command(context: click.Context, /, manifest: tuple[str, ...], **given: Any) 
         raise UsageError(f"expected one manifest or dataset to ask about, got {', '.join(manifest)}")
     if given["repeats"] == 1:
         raise UsageError("--repeats: expected at least 2, got 1")
-    from rag_evaluation_framework.cli.evaluation_output import check_run, measured
+    from rag_evaluation_framework.cli.evaluation_output import check_run, measure_run
 
     choices = {name: given[option] for name, option in evaluate.CHOICES}
     check_run(given, choices, is_compared=False)
     given["repeats"] = given["repeats"] or (None if given["resume"] else _REPEATS)
     parameter = context.command.params[0]
     data = DATASET_FILE.convert(manifest[0] if manifest else evaluate.default_manifest(), parameter, context)
-    return measured(data, given, tell=tell)
+    return measure_run(data, given, tell=tell)
 
 
 command.params = [each for each in command.params if each.name not in _UNUSED]

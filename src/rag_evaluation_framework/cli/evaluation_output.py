@@ -136,7 +136,7 @@ def _bounds(thresholds: tuple[str, ...]) -> dict[str, Any]:
     return {"thresholds": thresholds_written(thresholds), "enabled": True}
 
 
-def measured(data: Path | Manifest, given: Given, tell: Callable[..., None]) -> int:
+def measure_run(data: Path | Manifest, given: Given, tell: Callable[..., None]) -> int:
     """Ask what the options say, tell of a complete run with its gate, and return the exit code."""
     given = mend_journals(given)
     with told_how_to_resume(given["runs_dir"], given["resume"]), prepared(job_of(data, given)) as suite:

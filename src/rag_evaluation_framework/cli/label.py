@@ -165,7 +165,7 @@ def _show_item(queue: LabelQueue, item: LabelItem, left: list[int], note: str) -
     screen.labelled("answer", item.answer, indent=2, hang=12, lines=12)
     screen.labelled("passage", item.passage or "none was retrieved", indent=2, hang=12, lines=5)
     if item.verdict.to_confirm:
-        for label in queue.labels.given(item.asked, item.sample, item.answer):
+        for label in queue.labels.find_all(item.asked, item.sample, item.answer):
             state = str(label.state).replace("_", " ")
             beside = label.reference or "no expected answer"
             told = f"{label.annotator} labeled it {state} beside: {beside}"
@@ -194,7 +194,7 @@ def _show_end(queue: LabelQueue) -> None:
     screen.say(f"{told}; labels are in {queue.path}.", hang=2)
     if stale:
         screen.say(f"{counted(stale, 'label')} to confirm: the reference has changed since.", hang=2)
-    if disputed := [item.id for item in queue.disputed()]:
+    if disputed := [item.id for item in queue.find_disputed()]:
         screen.say(f"Annotators disagree on {listed(disputed[:_LISTED])}: not judged.", hang=2)
     if agreement := _agreement(queue):
         screen.say(agreement, hang=2)

@@ -19,7 +19,7 @@ from rag_evaluation_framework.datasets.dialect import (
     recorded_of,
     written_id,
 )
-from rag_evaluation_framework.files.strict_json import stated
+from rag_evaluation_framework.files.strict_json import drop_nulls
 from rag_evaluation_framework.records.samples import (
     Sample,
     Turn,
@@ -70,7 +70,7 @@ def _are_graded(grades: Mapping[str, int]) -> bool:
 def _encode(sample: Sample) -> Record:
     grades = dict(sample.relevant_documents)
     are_written = _are_graded(grades) or isinstance(sample.extra.get(_DOCUMENTS), Mapping)
-    return stated(
+    return drop_nulls(
         {
             "id": own_id(sample),
             "input": sample.question,

@@ -15,7 +15,7 @@ from rag_evaluation_framework.datasets.schemas import value_issues
 from rag_evaluation_framework.datasets.value_files import read_document, write_document
 from rag_evaluation_framework.errors import InputError, Issue, Problems, refused
 from rag_evaluation_framework.files.atomic import locked
-from rag_evaluation_framework.files.strict_json import stated
+from rag_evaluation_framework.files.strict_json import drop_nulls
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.samples import (
     Annotation,
@@ -158,7 +158,7 @@ def encoded_annotation(annotation: Annotation) -> dict[str, Any]:
         }
     if annotation.citations is not None:
         record["citations"] = encoded_citations(annotation.citations)
-    return overlaid(stated(record), annotation.extra, replace=True)
+    return overlaid(drop_nulls(record), annotation.extra, replace=True)
 
 
 def encoded_citations(citations: Iterable[SpanCitation]) -> list[dict[str, Any]]:

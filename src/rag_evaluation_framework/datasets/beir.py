@@ -116,7 +116,7 @@ def _written_document(document: Document, dataset: Dataset) -> dict[str, Any]:
     # A document that comes from elsewhere has an empty title, because readers of BEIR expect the field.
     title = document.title if dataset.dialect == NAME else document.title or ""
     known = {"_id": document.id, "title": title, "text": document.content}
-    written = strict_json.stated({**known, "metadata": dict(document.metadata) or None})
+    written = strict_json.drop_nulls({**known, "metadata": dict(document.metadata) or None})
     return overlaid(written, document.extra, replace=False) if dataset.dialect == NAME else written
 
 
@@ -148,7 +148,7 @@ def _contradictions(splits: Mapping[str, Mapping[str, int]]) -> Iterator[Issue]:
 
 def _encode_query(sample: Sample) -> dict[str, Any]:
     metadata = dict(sample.metadata) or None
-    return strict_json.stated({"_id": sample.id, "text": sample.question, "metadata": metadata})
+    return strict_json.drop_nulls({"_id": sample.id, "text": sample.question, "metadata": metadata})
 
 
 def _written_query(sample: Sample) -> dict[str, Any]:

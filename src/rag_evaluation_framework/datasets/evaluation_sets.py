@@ -16,7 +16,7 @@ from rag_evaluation_framework.datasets.schemas import schema, schema_issues
 from rag_evaluation_framework.datasets.value_files import DocumentFile, read_document, write_document
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, UsageError, shown
 from rag_evaluation_framework.files.access import open_reading, plain_name
-from rag_evaluation_framework.files.strict_json import stated
+from rag_evaluation_framework.files.strict_json import drop_nulls
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import Document, DocumentId
 from rag_evaluation_framework.records.samples import (
@@ -72,7 +72,7 @@ def _encode_document(document: Document) -> dict[str, Any]:
         "content": document.content,
         "metadata": dict(document.metadata) or None,
     }
-    return overlaid(stated(written), document.extra, replace=False)
+    return overlaid(drop_nulls(written), document.extra, replace=False)
 
 
 def _decode_query(query: Mapping[str, Any]) -> Sample:
@@ -106,7 +106,7 @@ def _encode_query(sample: Sample) -> dict[str, Any]:
         "citations": [encode_citation(span) for span in sample.relevant_spans] or None,
         "metadata": marked_metadata(sample, is_told=is_refusal(sample.extra.get(_REFERENCE))) or None,
     }
-    return stated(query)
+    return drop_nulls(query)
 
 
 def decode_citation(
@@ -126,7 +126,7 @@ def decode_citation(
 
 def encode_citation(span: SpanCitation, fields: Mapping[str, str] = _CITATION_FIELDS) -> dict[str, Any]:
     """Write a citation, with what its own file said beyond the record's fields."""
-    return {**span.extra, **stated({field: getattr(span, name) for name, field in fields.items()})}
+    return {**span.extra, **drop_nulls({field: getattr(span, name) for name, field in fields.items()})}
 
 
 _QUERY = RecordDialect(
@@ -283,7 +283,7 @@ def encode_dataset(dataset: Dataset, path: str | Path) -> dict[str, Any]:
     """Return the dataset as a plain value; what its head must have and has not comes from the file's name."""
     is_own = dataset.dialect == KIND
     named = _stem(path)
-    head = stated({name: getattr(dataset, name) for name in _HEAD})
+    head = drop_nulls({name: getattr(dataset, name) for name in _HEAD})
     value = {"dataset_id": named, "name": head.get("dataset_id", named), "version": DEFAULT_VERSION, **head}
     value |= {"metadata": dict(dataset.metadata)} if dataset.metadata else {}
     value["queries"] = [_QUERY.record(sample) for sample in dataset.samples]

@@ -28,7 +28,7 @@ from rag_evaluation_framework.datasets.dialect import (
 )
 from rag_evaluation_framework.datasets.row_parts import ROLES
 from rag_evaluation_framework.errors import InputError, Issue, invalid, shown
-from rag_evaluation_framework.files.strict_json import stated
+from rag_evaluation_framework.files.strict_json import drop_nulls
 from rag_evaluation_framework.records.samples import (
     REFUSAL,
     Recorded,
@@ -177,7 +177,7 @@ class Fields(msgspec.Struct, frozen=True, kw_only=True):
             "reference_contexts": (sample.reference_contexts, ()) if sample.reference_contexts else None,
             "tags": list(sample.tags) or None,
         }
-        return {name: value for name, value in stated(fields).items() if name in self.paths}
+        return {name: value for name, value in drop_nulls(fields).items() if name in self.paths}
 
     def _formed(self, name: str, value: Any, form: str) -> Any:
         if name == "id":

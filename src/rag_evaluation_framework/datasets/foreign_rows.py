@@ -28,7 +28,7 @@ from rag_evaluation_framework.errors import FileProblems, InputError, Issue, sho
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import DEFAULT_LIMITS, open_stored
 from rag_evaluation_framework.files.json_scanner import lines_of
-from rag_evaluation_framework.files.strict_json import stated
+from rag_evaluation_framework.files.strict_json import drop_nulls
 from rag_evaluation_framework.records.samples import Usage
 
 if sys.version_info < (3, 14):
@@ -478,7 +478,7 @@ def _run(placed: PlacedRecord, retrieved: Mapping[str, list[Any]]) -> PlacedReco
     took = _took(
         (run.get("prompt_tokens"), run.get("completion_tokens")), run.get("total_cost"), _lasted(run)
     )
-    return _renewed(placed, stated(found), took)
+    return _renewed(placed, drop_nulls(found), took)
 
 
 def _lasted(run: Mapping[str, Any]) -> float | None:

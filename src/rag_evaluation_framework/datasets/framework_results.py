@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from rag_evaluation_framework.files.strict_json import stated
+from rag_evaluation_framework.files.strict_json import drop_nulls
 
 Row = dict[str, Any]
 
@@ -69,7 +69,7 @@ def read_result(value: Any) -> Row | None:
         return read_result(value[-1]) if value and _role(value[-1]) else None
     read = plain_object(value)
     if isinstance(read, dict) and "role" in read:
-        return stated({"answer": read["content"], "usage": _usage(value)})
+        return drop_nulls({"answer": read["content"], "usage": _usage(value)})
     if isinstance(read, dict) and "text" in read:
         return {"contexts": [read]}
     return _of_mapping(read) if isinstance(read, dict) else None
@@ -140,7 +140,7 @@ def _answer_of_haystack(value: Any) -> Row | None:
     documents = getattr(value, "documents", None)
     if documents is None and (document := getattr(value, "document", None)) is not None:
         documents = [document]
-    return stated({"question": value.query, "answer": value.data, "contexts": _contexts(documents or ())})
+    return drop_nulls({"question": value.query, "answer": value.data, "contexts": _contexts(documents or ())})
 
 
 def _prediction(value: Any) -> Row | None:
@@ -258,4 +258,4 @@ def _of_pipeline(value: Mapping[Any, Any]) -> Row | None:
         answers = outputs.get("answers")
         if isinstance(answers, Sequence) and answers and (best := _answer_of_haystack(answers[0])):
             row |= {part: told for part, told in best.items() if told or part not in row}
-    return stated(row) or None
+    return drop_nulls(row) or None

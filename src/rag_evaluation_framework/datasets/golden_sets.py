@@ -18,7 +18,7 @@ from rag_evaluation_framework.datasets.consistency import says_nothing
 from rag_evaluation_framework.datasets.dialect import Record, RecordDialect
 from rag_evaluation_framework.errors import InputError, invalid
 from rag_evaluation_framework.files.json_scanner import without_comments
-from rag_evaluation_framework.files.strict_json import stated
+from rag_evaluation_framework.files.strict_json import drop_nulls
 from rag_evaluation_framework.metrics.safety import REFUSALS
 from rag_evaluation_framework.records.samples import (
     REFUSAL,
@@ -148,7 +148,7 @@ def _decoded_turn(turn: Mapping[str, Any]) -> Turn:
 def _encoded_turn(turn: Turn) -> Record:
     truth = turn.reference if turn.expectation is None else REFUSAL
     values = (turn.role, turn.content, truth, list(turn.needs) or None)
-    return stated(dict(zip(_TURN_FIELDS, values, strict=True))) | dict(turn.extra)
+    return drop_nulls(dict(zip(_TURN_FIELDS, values, strict=True))) | dict(turn.extra)
 
 
 def _object(record: Any) -> Mapping[str, Any]:
@@ -171,7 +171,7 @@ def _described(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _with_description(record: Record, sample: Sample) -> Record:
     """Write what all five sets have in common, the metrics joined with those there are."""
-    metrics = {**record.get("metrics", {}), **stated({"difficulty": sample.difficulty})}
+    metrics = {**record.get("metrics", {}), **drop_nulls({"difficulty": sample.difficulty})}
     snippets, files = sample.reference_contexts, list(sample.relevant_documents)
     own = sample.extra.get("golden_context")
     if isinstance(own, Mapping) and files == [own[name] for name in _FILE_FIELDS if name in own]:
@@ -183,7 +183,7 @@ def _with_description(record: Record, sample: Sample) -> Record:
         # Which snippet stands in which file is not known here, so nothing is said of it.
         contexts = [{"snippet": snippet} for snippet in snippets] + [{"file": file} for file in files]
     described = {"category": sample.category, "metrics": metrics or None, "golden_context": contexts or None}
-    return record | stated(described)
+    return record | drop_nulls(described)
 
 
 def _refusal(record: Mapping[str, Any]) -> Refusal:
@@ -213,7 +213,7 @@ def _encoded_expectation(expectation: Expectation) -> Record:
         case Milestones(steps=steps, hops=hops):
             return {"timeline_milestones": list(steps)} | ({} if hops is None else {"context_hops": hops})
         case Refusal(reason=reason, pattern=pattern):
-            return stated({"refusal_reason": reason, "expected_response_pattern": pattern})
+            return drop_nulls({"refusal_reason": reason, "expected_response_pattern": pattern})
 
 
 _COMMON = frozenset({"id", "reference_contexts", "relevant_documents", "category", "difficulty"})

@@ -13,7 +13,7 @@ from typing import Any
 
 from rag_evaluation_framework.datasets.dialect import UNNAMED, Record, RecordDialect, written_id
 from rag_evaluation_framework.datasets.split_mapping import is_texts
-from rag_evaluation_framework.files.strict_json import stated
+from rag_evaluation_framework.files.strict_json import drop_nulls
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.samples import Sample, Turn, marked_metadata, read_expected
 
@@ -77,7 +77,7 @@ def _stand_within_outputs(sample: Sample) -> bool:
 
 def _written_span(span: SpanCitation) -> Record:
     written = {"doc_id": span.file, "start": span.start, "end": span.end, "text": span.text}
-    return {**span.extra, **stated(written)}
+    return {**span.extra, **drop_nulls(written)}
 
 
 _HOLDS = (

@@ -19,7 +19,7 @@ from rag_evaluation_framework.datasets.dialect import (
     written_id,
 )
 from rag_evaluation_framework.errors import invalid
-from rag_evaluation_framework.files.strict_json import stated
+from rag_evaluation_framework.files.strict_json import drop_nulls
 from rag_evaluation_framework.records.samples import Role, Sample, Turn, read_expected, refusal_or_answer
 
 _ROLES: Mapping[str, Role] = {"human": "user", "ai": "assistant", "system": "system"}
@@ -60,7 +60,7 @@ def _encode(sample: Sample) -> Record:
         {"content": turn.reference or "" if turn.content is None else turn.content, "type": _TYPES[turn.role]}
         for turn in sample.turns
     ]
-    return stated(
+    return drop_nulls(
         {
             "id": own_id(sample),
             "user_input": sample.question if len(messages) == 1 else messages,

@@ -116,7 +116,7 @@ def encode_and_tell(value: Any, *, sort_keys: bool = False) -> tuple[bytes, bool
     return data, faithful
 
 
-def stated(fields: Mapping[str, Any]) -> dict[str, Any]:
+def drop_nulls(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of an object that are not null."""
     return {name: value for name, value in fields.items() if value is not None}
 

@@ -19,7 +19,7 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.files.access import read_text
-from rag_evaluation_framework.files.strict_json import stated
+from rag_evaluation_framework.files.strict_json import drop_nulls
 from rag_evaluation_framework.records.citations import (
     Citation,
     ContextCitation,
@@ -393,7 +393,7 @@ def result_fields(result: SampleResult) -> dict[str, Any]:
     }
     return {
         "sample_id": result.sample_id,
-        "response": stated(written),
+        "response": drop_nulls(written),
         "scores": [_present(score) for score in result.scores if score.method != TIMING_METHOD],
     }
 
@@ -525,4 +525,4 @@ class ResourceUsage(msgspec.Struct, frozen=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the shape in which results files store it."""
-        return stated(msgspec.to_builtins(self))
+        return drop_nulls(msgspec.to_builtins(self))

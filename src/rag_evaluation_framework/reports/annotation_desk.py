@@ -301,7 +301,7 @@ class AnnotationDesk:
         """Return the key by which the annotator labeled an answer."""
         asked, sample, answer = item.labeled
         labels = labels_beside(self._runs_directory) or AnswerLabels()
-        given = labels.standing(asked, sample, answer).get(self.annotator)
+        given = labels.find_deciding(asked, sample, answer).get(self.annotator)
         return None if given is None or given.state is None else key_of_state(given.state)
 
     def _save_label(self, item: Item, key: Any) -> None:

@@ -90,17 +90,17 @@ class AnswerLabels:
         """Return True if any of them is about a question that is asked in a sample."""
         return any(fold_text(each) in self._questions for each in asked_until(sample)) if self else False
 
-    def given(self, asked: Asked, sample: Sample, answer: str) -> list[AnswerLabel]:
+    def find_all(self, asked: Asked, sample: Sample, answer: str) -> list[AnswerLabel]:
         """Return every label of an answer, whatever reference stood beside it."""
         found = self._labels.get(_fold_all(asked), {}).get(fold_text(answer), {})
         return [label for label in found.values() if label.state is not None]
 
-    def standing(self, asked: Asked, sample: Sample, answer: str) -> dict[str, AnswerLabel]:
+    def find_deciding(self, asked: Asked, sample: Sample, answer: str) -> dict[str, AnswerLabel]:
         """Return the labels of an answer that decide, by annotator, the latest last."""
         known = _reference_key(sample)
         return {
             label.annotator: label
-            for label in self.given(asked, sample, answer)
+            for label in self.find_all(asked, sample, answer)
             if hash_of_references([label.reference]) == known
         }
 

@@ -119,7 +119,7 @@ class LabelQueue:
 
     def label_of(self, item: LabelItem) -> AnswerLabel | None:
         """Return the annotator's label of an answer that decides."""
-        return self.labels.standing(item.asked, item.sample, item.answer).get(self.annotator)
+        return self.labels.find_deciding(item.asked, item.sample, item.answer).get(self.annotator)
 
     def left(self) -> tuple[list[LabelItem], list[LabelItem]]:
         """Return what is neither labeled by the annotator nor skipped: what is not judged, and the others."""
@@ -131,7 +131,7 @@ class LabelQueue:
                 (others if is_judged or _is_settled(item, self.labels) else open_ones).append(item)
         return open_ones, others
 
-    def disputed(self) -> list[LabelItem]:
+    def find_disputed(self) -> list[LabelItem]:
         """Return the answers on which annotators disagree."""
         found = ((item, self.labels.find(item.asked, item.sample, item.answer).label) for item in self.items)
         return [item for item, label in found if label is not None and grade_of(label) is None]

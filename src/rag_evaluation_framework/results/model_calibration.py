@@ -39,7 +39,7 @@ def labels_of_people(run: Evaluation) -> list[HumanLabel]:
         if labels is None or row.sample is None:
             continue
         text = row.response.text or ""
-        for who, label in labels.standing(asked_until(row.sample), row.sample, text).items():
+        for who, label in labels.find_deciding(asked_until(row.sample), row.sample, text).items():
             rank = None if label.state is None else AnswerVerdict(label.state).rank
             if rank is not None:
                 found.append(HumanLabel(row.id, who, text, {LABEL: rank}))

@@ -92,7 +92,7 @@ def measure_noise(evaluations: Sequence[Evaluation], gate: Gate, *, seed: int = 
     """Return how often the gate fails the agent of these runs, which asked each question several times."""
     rng = np.random.default_rng(seed)
     simulation = _Simulation(evaluations, replace(gate, enabled=True, max_drop=None), rng)
-    correct, asked = simulation.seen()
+    correct, asked = simulation.count_answers()
     if not len(asked) or asked.max() < 2:
         runs = ", ".join(each.head.run_id for each in evaluations)
         raise UsageError(
@@ -119,7 +119,7 @@ def measure_noise(evaluations: Sequence[Evaluation], gate: Gate, *, seed: int = 
         causes={name: share for name, share in shares_of.items() if name not in missed},
         missed={name: share for name, share in shares_of.items() if name in missed},
         calls=simulation.calls / total,
-        unstable=tuple(simulation.unstable(total)),
+        unstable=tuple(simulation.find_unstable(total)),
     )
 
 
@@ -191,7 +191,7 @@ class _Simulation:
         self._starts = (np.cumsum(self._sizes.ravel()) - self._sizes.ravel()).reshape(2, -1)
         self._sorted = np.concatenate(sorts) if sorts else np.array([], dtype=np.int64)
 
-    def seen(self) -> tuple[Places, Places]:
+    def count_answers(self) -> tuple[Places, Places]:
         """Return of each question how many of its answers were correct, and how many there are."""
         correct = [(self._grades[places] == GRADES.index(CORRECT)).sum() for places in self._asked]
         return np.array(correct, dtype=np.int64), np.array([*map(len, self._asked)], dtype=np.int64)
@@ -269,7 +269,7 @@ class _Simulation:
             drawn: dict[str, Any] = {"value": value, "interval": interval, "n_scored": len(scored)}
             yield name, replace(figure, **drawn, n_failed=0, reasons=())
 
-    def unstable(self, pairs: int) -> Iterator[UnstableQuestion]:
+    def find_unstable(self, pairs: int) -> Iterator[UnstableQuestion]:
         """Yield the questions whose answers differ in grade, those that fail the gate most often first."""
         for place in sorted(range(len(self._keys)), key=lambda place: -self._fails[place]):
             grades = Counter(GRADES[self._grades[each]] for each in self._asked[place])
