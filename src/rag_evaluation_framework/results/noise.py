@@ -36,7 +36,7 @@ from rag_evaluation_framework.results.summaries import RELIABILITY, Counts
 from rag_evaluation_framework.results.verdicts import BASELINE, Regressions, Verdict, format_bound
 from rag_evaluation_framework.structs import asdict
 
-DRAWS, PAIRS = 100, 20
+DRAWS, PAIRS = 60, 60
 """How many sets of shares are drawn, and how many pairs of runs are simulated from each."""
 _SHARES = np.linspace(0.0, 1.0, 101)
 # Before anything is seen, as if three more questions had been: a quarter of such are always correct, a
@@ -105,9 +105,8 @@ def measure_noise(evaluations: Sequence[Evaluation], gate: Gate, *, seed: int = 
     missed = {name for name, count in failing.items() if name != BASELINE and 2 * count > total}
     rates = np.array([np.mean([bool(failed - missed) for failed in draw]) for draw in pairs])
     rate, smoothed = float(rates.mean()), (rates.sum() * PAIRS + 1) / (total + 2)
-    # Other answers would move the estimate about as far as the true rate may lie from it given these.
-    within = float((rates * (1 - rates)).mean()) / (PAIRS - 1)
-    variance = 2 * max(float(rates.var(ddof=1)) - within, 0.0) + smoothed * (1 - smoothed) / total
+    # Doubled, since agents are not drawn from the prior; what a draw's own pairs add stays in.
+    variance = 2 * float(rates.var(ddof=1)) + smoothed * (1 - smoothed) / total
     shares_of = {name: count / total for name, count in failing.most_common()}
     return Noise(
         runs=tuple(each.head.run_id for each in evaluations),
