@@ -192,8 +192,8 @@ def _sample(written: Mapping[str, Any]) -> Sample:
 
 
 def _fields(written: Mapping[str, Any]) -> dict[str, Any]:
-    known = {name: read for name, read in _READ.items() if written.get(name) is not None}
-    return {**written, **{name: read(written[name]) for name, read in known.items()}}
+    known = _READ.keys() & written.keys() - {each for each in _OR_NONE if written.get(each) is None}
+    return {**written, **{name: _READ[name](written[name]) for name in known}}
 
 
 def _citation(written: Mapping[str, Any]) -> Any:
@@ -216,6 +216,8 @@ def _expectation(written: Mapping[str, Any]) -> Expectation:
 
 
 _LISTS = "references reference_contexts relevant_chunk_ids tags contexts sources retrieved"
+_OR_NONE = ("origin", "expectation", "recorded", "usage")
+_OF_RECORDED = ("contexts", "sources", "retrieved", "citations")
 # How the fields of samples, and of what is recorded in them, are made from what JSON has.
 _READ: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(_LISTS.split(), tuple),
@@ -224,7 +226,7 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "trace": partial(msgspec.convert, type=Trace),
     "origin": lambda written: Origin(**written),
     "expectation": _expectation,
-    "recorded": lambda written: Recorded(**_fields(written)),
+    "recorded": lambda written: Recorded(**_fields(written | {each: written[each] for each in _OF_RECORDED})),
     "usage": lambda written: Usage(**written),
 }
 

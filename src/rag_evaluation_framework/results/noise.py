@@ -34,7 +34,6 @@ from rag_evaluation_framework.results.movements import REGRESSIONS, ask_again, m
 from rag_evaluation_framework.results.run_evaluations import suite
 from rag_evaluation_framework.results.summaries import RELIABILITY, Counts
 from rag_evaluation_framework.results.verdicts import BASELINE, Regressions, Verdict, format_bound
-from rag_evaluation_framework.structs import asdict
 
 DRAWS, PAIRS = 60, 60
 """How many sets of shares are drawn, and how many pairs of runs are simulated from each."""
@@ -163,7 +162,7 @@ class _Simulation:
         rows, kinds = self._rows, []
         for row in rows:
             counts = AnswerCounts.of([row])
-            kinds.append(self._kinds.setdefault(repr(asdict(counts)), (len(self._kinds), counts))[0])
+            kinds.append(self._kinds.setdefault(repr(counts), (len(self._kinds), counts))[0])
         self._of_kind = np.array(kinds, dtype=np.int64)
         grades = [GRADES.index(row.verdict.grade) for row in rows if row.verdict is not None]
         self._grades = np.array(grades, dtype=np.int64)
