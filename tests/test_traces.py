@@ -1,4 +1,4 @@
-"""How many files of the package a user's journey runs through: what a reader has to hold in the head."""
+"""What a reader of a command has to know: files, lines of functions that run, frames down to the metric."""
 
 from __future__ import annotations
 
@@ -6,78 +6,102 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
-from fault_agent import running_server
+from serving import QuietHandler, serving
 
-HANDBOOK = Path(__file__).parents[1] / "examples" / "handbook"
+from rag_evaluation_framework import evaluate
+
+RANKING = Path(__file__).parents[1] / "examples" / "handbook" / "ranking"
 TRACED = Path(__file__).with_name("traced_command.py")
-
-LIMITS = {"rank": 25, "retrieval": 61, "string_match": 84, "faithfulness": 91}
-"""The most files in which a function may run; progress is among them where the machine is slow.
-
-Two of each look for the project around the current folder and read its settings, one makes the records.
-"""
+QUESTION, ANSWER = "What color is the fox?", "The fox is red."
 
 
-def ran(folder: Path, *arguments: str | Path) -> list[str]:
-    """Run a command in a folder and return the files in which a function ran."""
-    listing = folder / "ran.txt"
-    done = subprocess.run(
-        [sys.executable, str(TRACED), str(listing), *map(str, arguments)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return listing.read_text(encoding="utf-8").split()
+class Budget(NamedTuple):
+    """The most files, lines of the functions that run, and frames down to the metric. They only fall."""
+
+    files: int
+    lines: int
+    frames: int
 
 
-def check(journey: str, files: list[str]) -> None:
-    listed = "\n".join(files)
-    assert len(files) <= LIMITS[journey], f"{journey} runs through {len(files)} files:\n{listed}"
+class Fox(QuietHandler):
+    """An agent that knows one answer."""
+
+    def do_POST(self) -> None:
+        self.sent()
+        self.reply(200, {"response": ANSWER})
 
 
-def test_two_ranked_runs(tmp_path: Path) -> None:
-    names = ("qrels.trec", "bm25.run", "fused.run")
-    check("rank", ran(tmp_path, "rank", *(HANDBOOK / "ranking" / name for name in names)))
+def check(budget: Budget, folder: Path, *arguments: str | Path) -> None:
+    counts = folder / "counts.json"
+    command = [sys.executable, str(TRACED), str(counts), *map(str, arguments)]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(counts.read_text(encoding="utf-8"))
+    reached = Budget(len(found["files"]), found["lines"], found["frames"])
+    assert all(ours <= most for ours, most in zip(reached, budget, strict=True)), (reached, found["files"])
 
 
-def test_one_question_through_retrieval(tmp_path: Path) -> None:
-    question = {
-        "query_id": "q1",
-        "query_text": "What colour is the fox?",
-        "relevant_documents": ["d1"],
-        "citations": [{"file_name": "fox.md", "start_char": 0, "end_char": 15}],
+@pytest.fixture
+def row(tmp_path: Path) -> Path:
+    """One question with an answer and its context."""
+    fields = {"input": QUESTION, "expected": ANSWER, "answer": ANSWER, "context": [ANSWER]}
+    path = tmp_path / "one.jsonl"
+    path.write_text(json.dumps(fields) + "\n", encoding="utf-8")
+    return path
+
+
+def test_two_ranked_runs_stay_in_the_budget(tmp_path: Path) -> None:
+    files = [RANKING / name for name in ("qrels.trec", "bm25.run", "fused.run")]
+    check(Budget(25, 2_850, 20), tmp_path, "rank", *files, "-m", "ndcg@5", "-m", "mrr")
+
+
+def test_one_answer_of_an_agent_stays_in_the_budget(tmp_path: Path, row: Path) -> None:
+    evaluation = {
+        "datasets": [{"name": "one", "path": row.name}],
+        "metrics": ["string_match"],
+        "thresholds": {"string_match": 0.5},
+        "ciGate": True,
     }
-    documents = [
-        {"document_id": "d1", "content": "The fox is red.", "metadata": {"file_name": "fox.md"}},
-        {"document_id": "d2", "content": "Whales are blue."},
-    ]
-    dataset = {"dataset_id": "tiny", "name": "Tiny", "version": "1.0.0", "queries": [question]}
-    path = tmp_path / "tiny.eval.json"
-    path.write_text(json.dumps({**dataset, "documents": documents}), encoding="utf-8")
-    check(
-        "retrieval", ran(tmp_path, "retrieval", path, "--retriever", "dense", "--store", "exact", "-k", "1")
-    )
-
-
-@pytest.mark.parametrize("metric", ["string_match", "faithfulness"])
-def test_one_sample_put_to_an_agent(tmp_path: Path, metric: str) -> None:
-    sample = {
-        "input": "What colour is the fox?",
-        "expected": "The fox is red.",
-        "context": ["The fox is red."],
-    }
-    (tmp_path / "one.jsonl").write_text(json.dumps(sample) + "\n", encoding="utf-8")
     manifest = {
         "apiVersion": "agentspec.io/v1",
         "kind": "AgentSpec",
         "metadata": {"name": "fox"},
-        "spec": {"evaluation": {"datasets": [{"name": "one", "path": "one.jsonl"}], "metrics": [metric]}},
+        "spec": {"evaluation": evaluation},
     }
     (tmp_path / "agent.yaml").write_text(json.dumps(manifest), encoding="utf-8")
-    with running_server() as server:
-        files = ran(tmp_path, "evaluate", "agent.yaml", "--url", server.url)
-    check(metric, files)
+    with serving(Fox) as url:
+        check(Budget(76, 9_800, 17), tmp_path, "evaluate", "agent.yaml", "--url", url)
+
+
+def test_faithfulness_of_one_row_stays_in_the_budget(tmp_path: Path, row: Path) -> None:
+    check(Budget(90, 9_850, 16), tmp_path, "score", row, "-m", "faithfulness")
+
+
+def test_one_question_through_retrieval_stays_in_the_budget(tmp_path: Path) -> None:
+    query = {
+        "query_id": "q1",
+        "query_text": QUESTION,
+        "relevant_documents": ["d1"],
+        "citations": [{"file_name": "fox.md", "start_char": 0, "end_char": 15}],
+    }
+    documents = [
+        {"document_id": "d1", "content": ANSWER, "metadata": {"file_name": "fox.md"}},
+        {"document_id": "d2", "content": "Whales are blue."},
+    ]
+    dataset = {"dataset_id": "tiny", "name": "Tiny", "version": "1.0.0", "queries": [query]}
+    path = tmp_path / "tiny.eval.json"
+    path.write_text(json.dumps({**dataset, "documents": documents}), encoding="utf-8")
+    arguments = ("retrieval", path, "--retriever", "dense", "--store", "exact", "-k", "1")
+    check(Budget(61, 8_000, 25), tmp_path, *arguments)
+
+
+def test_comparison_of_two_answers_stays_in_the_budget(
+    tmp_path: Path, row: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        evaluate(row, metrics="faithfulness", runs_directory="runs")
+    check(Budget(47, 3_600, 0), tmp_path, "compare", "001", "002")

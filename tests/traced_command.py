@@ -1,48 +1,70 @@
-"""Runs ``rag-eval`` and writes, one a line, the files of the package in which a function ran.
+"""Runs ``rag-eval`` and counts what a reader of the command has to know, as a JSON object in a file.
 
-``python traced_command.py LISTING ARGUMENTS…``. What runs while a module is imported counts if it is the body
-of a function, as of a decorator; the bodies of modules and classes, and comprehensions in them, do not.
+``python traced_command.py COUNTS ARGUMENTS…``. ``files``: files of the package in which a function ran.
+``lines``: lines of the functions that ran. ``frames``: functions of the package on the stack when a metric is
+computed. What runs while a module is imported does not count.
 """
 
 from __future__ import annotations
 
-import inspect
+import json
 import sys
 import threading
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, FrameType
 
 import rag_evaluation_framework
+from rag_evaluation_framework.cli.main import main
 
-ROOT = str(Path(rag_evaluation_framework.__file__).parent) + "/"
-COMPREHENSIONS = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"})
+ROOT = f"{Path(rag_evaluation_framework.__file__).parent}/"
+NOT_A_METRIC = ("metrics/declaration.py", "metrics/views.py")
 
 
-def main() -> None:
-    ran: set[str] = set()
-    seen: dict[int, CodeType] = {}
+class Trace:
+    """The functions of the package that ran, and how deep a metric lay."""
 
-    def called(frame: FrameType, _event: str, _argument: object) -> None:
+    def __init__(self) -> None:
+        self.functions: set[CodeType] = set()
+        self.frames = 0
+
+    def __call__(self, frame: FrameType, event: str, _argument: object) -> None:
         code = frame.f_code
-        if id(code) in seen:
+        if event != "call" or not code.co_filename.startswith(ROOT) or code.co_name == "<module>":
             return
-        seen[id(code)] = code
-        is_function = code.co_flags & inspect.CO_OPTIMIZED and code.co_name not in COMPREHENSIONS
-        if is_function and code.co_filename.startswith(ROOT):
-            ran.add(code.co_filename.removeprefix(ROOT))
+        stack = [each.f_code for each in _frames_of_package(frame)]
+        if any(each.co_name == "<module>" for each in stack):
+            return
+        self.functions.add(code)
+        place = code.co_filename.removeprefix(ROOT)
+        if place.startswith("metrics/") and place not in NOT_A_METRIC:
+            self.frames = max(self.frames, len(stack))
 
-    listing, *arguments = sys.argv[1:]
-    sys.argv = ["rag-eval", *arguments]
-    threading.settrace(called)  # type: ignore[arg-type]
-    sys.settrace(called)  # type: ignore[arg-type]
-    try:
-        from rag_evaluation_framework.cli.main import main
+    def counts(self) -> dict[str, object]:
+        lines: dict[str, set[int]] = defaultdict(set)
+        for code in self.functions:
+            last = max(line for _, _, line in code.co_lines() if line)
+            lines[code.co_filename.removeprefix(ROOT)].update(range(code.co_firstlineno, last + 1))
+        total = sum(map(len, lines.values()))
+        return {"files": sorted(lines), "lines": total, "frames": self.frames}
 
-        main()
-    finally:
-        sys.settrace(None)
-        Path(listing).write_text("".join(f"{name}\n" for name in sorted(ran)), encoding="utf-8")
+
+def _frames_of_package(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(ROOT):
+            yield frame
+        frame = frame.f_back
 
 
 if __name__ == "__main__":
-    main()
+    counts, *arguments = sys.argv[1:]
+    sys.argv = ["rag-eval", *arguments]
+    trace = Trace()
+    threading.setprofile(trace)
+    sys.setprofile(trace)
+    try:
+        main()
+    finally:
+        sys.setprofile(None)
+        Path(counts).write_text(json.dumps(trace.counts()), encoding="utf-8")
