@@ -41,11 +41,11 @@ from rag_evaluation_framework.synthesis.drafts import (
 from rag_evaluation_framework.synthesis.english_clauses import (
     BE,
     DETERMINERS,
-    MONTH,
     NOUNS_TOO,
     PARTICIPLES,
     POSSESSIVES,
     PREPOSITIONS,
+    RULES,
     SAYING_NOTHING,
     THIRD_PERSON,
     VERBS,
@@ -316,7 +316,8 @@ _ENTRY_HEAD = re.compile(r"^[a-z0-9][a-z0-9+.-]+ \([^()\s]+\)", re.MULTILINE)
 _ONLY_ITEM = re.compile(r"\s*\n {2}\* (?P<item>[^\n]+\n(?: {4}(?![-+*])[^\n]+\n)*)\s*")
 _ENTRY_SENTENCE = re.compile(r"[A-Z](?:[^\n:;\[\].]|\.(?=\S))*[a-z0-9)]\.?")
 _ORDINAL = r"\d{1,2}(?:st|nd|rd|th)?"
-_DAY = rf"\d{{4}}-\d\d-\d\d|{_ORDINAL} {MONTH} \d{{4}}|{MONTH} {_ORDINAL},? \d{{4}}"
+_MONTH = RULES["month"].pattern
+_DAY = rf"\d{{4}}-\d\d-\d\d|{_ORDINAL} {_MONTH} \d{{4}}|{_MONTH} {_ORDINAL},? \d{{4}}"
 _VERSION = r"(?:v|[Vv]ersion |[Rr]elease |[Rr]evision )?(?P<version>\d+(?:\.\d+)+(?:[\w.+-]*\w)?)"
 _RELEASE = re.compile(
     rf"^(?P<line>[#*= ]{{0,5}}\[?{_VERSION}\]?(?:\([^()\s]*\))?[ ,:–—-]*"
