@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from rag_evaluation_framework.reports.screen import cells
+from rag_evaluation_framework.reports.blocks import cells
 
 SCREENS = Path(__file__).parent / "reports" / "screens"
 WIDTHS = (80, 100, 140)

@@ -19,7 +19,7 @@ from acceptance.projects import change
 from cases import tables_beside
 from command_lines import rag_eval_ended
 from rag_evaluation_framework.evaluation.diagnosis import EXTRAS, extras_installed
-from rag_evaluation_framework.reports.screen import cells
+from rag_evaluation_framework.reports.blocks import cells
 from rag_evaluation_framework.version import __version__
 
 TABLES = tables_beside(__file__)

@@ -20,7 +20,7 @@ from kept_screens import WIDTHS, check
 from rag_evaluation_framework import UsageError
 from rag_evaluation_framework.judging import judge_card
 from rag_evaluation_framework.models.prompts import load_prompt
-from rag_evaluation_framework.reports.overviews import show_judge_card
+from rag_evaluation_framework.reports.overviews import describe_judge_card
 from rag_evaluation_framework.reports.screen import Screen
 
 FILE = Path(judge_card.__file__).parent / "data" / "judge_card.yaml"
@@ -187,7 +187,7 @@ def test_a_judge_who_favours_length_obeys_and_garbles() -> None:
     assert made is not None
     for width in WIDTHS:
         screen = Screen(width=width)
-        show_judge_card(screen, msgspec.structs.replace(made, seconds_per_call=0.31), card["path"])
+        screen.draw(describe_judge_card(msgspec.structs.replace(made, seconds_per_call=0.31), card["path"]))
         check("judge-card", width, f"{screen}\n")
 
 

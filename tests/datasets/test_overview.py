@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cases import tables_beside
 from rag_evaluation_framework import InputError
 from rag_evaluation_framework.datasets.overview import Lengths, overview
-from rag_evaluation_framework.reports.overviews import show_overview
+from rag_evaluation_framework.reports.overviews import describe_overview
 from rag_evaluation_framework.reports.screen import Screen
 
 TABLES = tables_beside(__file__)
@@ -88,7 +88,7 @@ def test_a_folder_of_documents_is_counted_by_file(tmp_path: Path) -> None:
     assert figures.unreadable == ("deep/c.pdf",)
     assert figures.lengths["documents"].summary()["total"] == 104
     screen = Screen()
-    show_overview(screen, figures)
+    screen.draw(describe_overview(figures))
     assert "1 file whose text cannot be read: deep/c.pdf" in str(screen)
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="expected a dataset, or a folder with documents"):

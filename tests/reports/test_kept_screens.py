@@ -24,7 +24,7 @@ from rag_evaluation_framework.cli.doctor import show_findings
 from rag_evaluation_framework.evaluation import attempts
 from rag_evaluation_framework.evaluation.benchmarks import KeptBenchmark
 from rag_evaluation_framework.evaluation.diagnosis import Finding
-from rag_evaluation_framework.reports.histories import show_benchmark
+from rag_evaluation_framework.reports.histories import describe_benchmark
 from rag_evaluation_framework.reports.screen import Screen
 from rag_evaluation_framework.results.benchmark_history import compared
 
@@ -388,5 +388,5 @@ def test_how_fast_something_is_has_its_screen(width: int) -> None:
         ),
         results=Path("data/evaluation/results/benchmark_weekly_20261116.results.json"),
     )
-    show_benchmark(screen, kept, again="rag-eval benchmark")
+    screen.draw(describe_benchmark(kept, again="rag-eval benchmark"))
     check("benchmark", width, f"{screen}\n")

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from rag_evaluation_framework.metrics.declaration import Metric, all_metrics
-from rag_evaluation_framework.reports.lists import show_metrics
+from rag_evaluation_framework.reports.lists import describe_metrics
 from rag_evaluation_framework.reports.screen import Screen
 
 
 def shown(metrics: Sequence[Metric]) -> str:
     screen = Screen(width=400)
-    show_metrics(screen, metrics)
+    screen.draw(describe_metrics(metrics))
     return str(screen)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from cases import tables_beside
-from rag_evaluation_framework.reports.screen import (
+from rag_evaluation_framework.reports.blocks import (
     BAD,
     BY,
     COUNT,
+    Bar,
     Column,
-    Screen,
     Styled,
     by,
     cells,
@@ -23,9 +23,8 @@ from rag_evaluation_framework.reports.screen import (
     money,
     part_of,
     shortened,
-    terminal_screen,
-    wrapped,
 )
+from rag_evaluation_framework.reports.screen import Screen, terminal_screen, wrapped
 from rag_evaluation_framework.statistics.intervals import Interval
 from rag_evaluation_framework.text.display import duration
 
@@ -225,6 +224,7 @@ def test_plain_screens_have_plain_characters() -> None:
     screen = Screen(plain=True)
     screen.say("a → b ▸ c … ─")
     assert str(screen) == "a -> b > c ... -"
-    assert screen.bar(0.5, size=4) == "##"
-    assert Screen(plain_bars=True).bar(0.5, size=4) == "##"
-    assert Screen().bar(0.55, size=4) == "██▎"
+    for look, drawn in (({"plain": True}, "##"), ({"plain_bars": True}, "##"), ({}, "██▎")):
+        screen = Screen(**look)
+        screen.say(Bar(0.55, 4))
+        assert str(screen).endswith(drawn)

@@ -15,7 +15,7 @@ from rag_evaluation_framework.datasets.human_labels import HumanLabel, LabelFiel
 from rag_evaluation_framework.errors import Location, UnknownNameError
 from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
-from rag_evaluation_framework.reports.calibration_report import show_calibration
+from rag_evaluation_framework.reports.calibration_report import describe_calibration
 from rag_evaluation_framework.reports.screen import Screen
 from rag_evaluation_framework.results.calibration import (
     AnsweredRun,
@@ -39,7 +39,7 @@ FAST = CalibrationSettings(resampling=Resampling(resamples=300))
 
 def calibration_text(report: Calibration) -> str:
     screen = Screen(width=1000)
-    show_calibration(screen, report)
+    screen.draw(describe_calibration(report))
     return str(screen)
 
 

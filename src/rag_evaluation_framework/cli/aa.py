@@ -91,8 +91,8 @@ def _of_runs(runs: tuple[str, ...], given: dict[str, Any]) -> int:
 def tell(evaluations: list[Evaluation], gate: Gate, given: dict[str, Any]) -> None:
     """Print the noise of a gate on these runs."""
     from rag_evaluation_framework.cli.output import tell as tell_document
-    from rag_evaluation_framework.reports.noise_screen import show_noise
+    from rag_evaluation_framework.reports.noise_screen import describe_noise
     from rag_evaluation_framework.results.noise import measure_noise
 
     noise = measure_noise(evaluations, gate, seed=given["seed"] or 0)
-    tell_document(noise.to_dict(), show_noise, noise, as_json=given["as_json"], runs=given["runs_dir"])
+    tell_document(noise.to_dict(), describe_noise(noise, runs=given["runs_dir"]), as_json=given["as_json"])

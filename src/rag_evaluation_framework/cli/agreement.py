@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from rag_evaluation_framework.cli.options import AS_JSON, CONFIDENCE, FILE, RESAMPLES, SEED, option
-from rag_evaluation_framework.cli.output import print_json, print_warnings, show_with
+from rag_evaluation_framework.cli.output import print_json, print_warnings, tell
 from rag_evaluation_framework.errors import Issue, UsageError
 from rag_evaluation_framework.files.project_root import in_project
 
@@ -43,7 +43,7 @@ def command(
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.datasets.annotations import read_annotation_files, write_annotations
     from rag_evaluation_framework.datasets.annotator_agreement import agreement_report, merged_truth
-    from rag_evaluation_framework.reports.overviews import show_agreement
+    from rag_evaluation_framework.reports.overviews import describe_agreement
     from rag_evaluation_framework.statistics.agreement import Resampling
 
     warnings: list[Issue] = []
@@ -56,7 +56,7 @@ def command(
     if as_json:
         print_json(report.to_dict())
     else:
-        show_with(show_agreement, report)
+        tell(None, describe_agreement(report))
         if output is not None:
             click.echo(f"\nmerged truth written to {output}")
 

@@ -26,7 +26,7 @@ from rag_evaluation_framework.cli.options import (
     whole_number,
     with_all,
 )
-from rag_evaluation_framework.cli.output import print_json, show_with
+from rag_evaluation_framework.cli.output import print_json, tell
 from rag_evaluation_framework.cli.retrieval import DEFAULT_CHUNKER, retrieval_inputs
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.files.project_root import in_project
@@ -126,7 +126,7 @@ def command(**given: Any) -> int:
     """
     from rag_evaluation_framework.datasets.project_settings import results_directory
     from rag_evaluation_framework.evaluation.benchmarks import Effort, keep_benchmark, run_benchmark
-    from rag_evaluation_framework.reports.histories import benchmark_document, show_benchmark
+    from rag_evaluation_framework.reports.histories import benchmark_document, describe_benchmark
 
     if given["url"] is not None and given["target"] is not None:
         raise UsageError("expected --url or --target, got both")
@@ -146,7 +146,7 @@ def command(**given: Any) -> int:
         print_json(benchmark_document(kept))
     else:
         again = given_again({"as_json", "name", "fail_on"})
-        show_with(show_benchmark, kept, again=" ".join(["rag-eval benchmark", *again]))
+        tell(None, describe_benchmark(kept, again=" ".join(["rag-eval benchmark", *again])))
     return int(given["fail_on"] == "slower" and kept.pace.word == "slower")
 
 

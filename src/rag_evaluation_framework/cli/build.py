@@ -114,7 +114,7 @@ def command(
 
 
 def _print_summary(built: BuiltSplits, settings: EvaluationConfig) -> None:
-    from rag_evaluation_framework.reports.screen import Column
+    from rag_evaluation_framework.reports.blocks import Column
 
     manifest = built.manifest
     screen = new_screen()

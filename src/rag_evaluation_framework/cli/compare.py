@@ -141,7 +141,7 @@ def _judged(
 
 
 def _experiment(path: Path, runs: Path, *, as_json: bool) -> int:
-    from rag_evaluation_framework.reports.ab_tests import show_experiment
+    from rag_evaluation_framework.reports.ab_tests import describe_experiment
     from rag_evaluation_framework.results.experiments import read_experiment, run_experiment
     from rag_evaluation_framework.results.stored_evaluations import find_evaluation
 
@@ -150,8 +150,7 @@ def _experiment(path: Path, runs: Path, *, as_json: bool) -> int:
     if as_json:
         print_json(result.to_dict())
         return 0
-    screen = new_screen()
-    show_experiment(screen, result)
+    screen = new_screen().draw(describe_experiment(result))
     if kept is not None:
         screen.gap()
         screen.say(f"kept in {kept}")

@@ -229,7 +229,7 @@ Row = tuple[str, str, str]
 
 def _show(context: click.Context) -> None:
     from rag_evaluation_framework.cli.output import print_json
-    from rag_evaluation_framework.reports.screen import Column
+    from rag_evaluation_framework.reports.blocks import Column
 
     rows = sorted(_rows(context), key=lambda row: row[2] == "default")
     if context.params.get("as_json"):

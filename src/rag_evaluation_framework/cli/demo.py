@@ -119,7 +119,7 @@ class _Story:
     def say_question(self) -> None:
         """Show the first of the questions made that fits a line, with its answer and where that stands."""
         from rag_evaluation_framework.datasets.recognition import recognise
-        from rag_evaluation_framework.reports.screen import cells
+        from rag_evaluation_framework.reports.blocks import cells
 
         path = self._folder / QUESTIONS
         for sample in recognise(path).read(path).samples:
@@ -147,7 +147,7 @@ class _Story:
 
     def say_undecided(self, before: str, now: str) -> None:
         """Say which metrics are not shown to have moved."""
-        from rag_evaluation_framework.reports.screen import listed
+        from rag_evaluation_framework.reports.blocks import listed
         from rag_evaluation_framework.results.changes import compare_evaluations
 
         systems = {name: self._run(name) for name in (before, now)}

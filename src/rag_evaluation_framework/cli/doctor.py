@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rag_evaluation_framework.cli.options import AS_JSON, flag
-from rag_evaluation_framework.cli.output import tell
+from rag_evaluation_framework.cli.options import AS_JSON, flag, new_screen, show
+from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.errors import counted
 
 if TYPE_CHECKING:
@@ -43,7 +43,12 @@ def command(offline: bool, details: bool, as_json: bool) -> int:
 
     findings = list(diagnosis(ask=not offline, details=details or as_json))
     document = {"problems": problems_of(findings), "findings": [each.to_dict() for each in findings]}
-    tell(document, show_findings, findings, as_json=as_json)
+    if as_json:
+        print_json(document)
+    else:
+        screen = new_screen()
+        show_findings(screen, findings)
+        show(screen)
     return exit_code(findings)
 
 
@@ -57,7 +62,7 @@ def show_findings(screen: Screen, findings: Sequence[Finding]) -> None:
 
 
 def _show(screen: Screen, finding: Finding, wide: int) -> None:
-    from rag_evaluation_framework.reports.screen import BAD, DIM, GOOD, Styled, cells
+    from rag_evaluation_framework.reports.blocks import BAD, DIM, GOOD, Styled, cells
 
     mark = _MARKS[finding.status]
     style = {"✓": GOOD, "✗": BAD}.get(mark, DIM)

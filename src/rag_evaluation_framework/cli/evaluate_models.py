@@ -507,7 +507,7 @@ def _model(model: str, evaluation: Evaluation, prices: Prices | None) -> dict[st
 
 def _show(screen: Screen, whole: Evaluation, document: Mapping[str, Any]) -> None:
     """Show the data, the evaluation, what each run took, and what is left to do."""
-    from rag_evaluation_framework.reports.screen import NOTHING, Column, money, one_line, right
+    from rag_evaluation_framework.reports.blocks import NOTHING, Column, money, one_line, right
     from rag_evaluation_framework.results.run_folder import RunFolder
 
     version = f" {document['dataset_version']}" if document["dataset_version"] else ""

@@ -209,7 +209,7 @@ def _prices(given: Given) -> Prices | None:
 def print_plan(suite: Suite, *, target: str | None, prices: Prices | None, as_json: bool) -> None:
     """Print what a run would do, and what it would cost; without a target nobody but a judge is asked."""
     from rag_evaluation_framework.evaluation.judge_forecast import judge_forecasts, summed
-    from rag_evaluation_framework.reports.plan_screen import Outlook, show_plan
+    from rag_evaluation_framework.reports.plan_screen import Outlook, describe_plan
 
     forecasts = judge_forecasts(suite.plan, suite.target, seed=suite.choice.seed)
     outlook = Outlook(
@@ -223,9 +223,7 @@ def print_plan(suite: Suite, *, target: str | None, prices: Prices | None, as_js
     if as_json:
         print_json(suite.secrets.mask_value(plan_document(outlook)))
     else:
-        screen = new_screen(suite.secrets.mask)
-        show_plan(screen, outlook)
-        show(screen)
+        show(new_screen(suite.secrets.mask).draw(describe_plan(outlook)))
 
 
 def _tell(evaluation: Evaluation, suite: Suite, given: Given) -> None:

@@ -135,13 +135,13 @@ def command(context: click.Context, /, **given: Any) -> None:
     Exit code 0: the dataset is written; 2: wrong usage or data; 3: the model failed before the end;
     130: interrupted.
     """
-    from rag_evaluation_framework.reports.overviews import generation_document, show_generation
+    from rag_evaluation_framework.reports.overviews import describe_generation, generation_document
 
     summary = _generated(given)
     if isinstance(summary, int):
         context.exit(summary)
     else:
-        tell(generation_document(summary), show_generation, summary, as_json=given["as_json"])
+        tell(generation_document(summary), describe_generation(summary), as_json=given["as_json"])
 
 
 def _generated(given: dict[str, Any]) -> GenerationSummary | int:

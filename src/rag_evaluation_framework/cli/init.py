@@ -278,7 +278,7 @@ def _indented(text: str) -> str:
 
 
 def _show_findings(screen: Screen, begun: _Begun) -> None:
-    from rag_evaluation_framework.reports.screen import number_word
+    from rag_evaluation_framework.reports.blocks import number_word
     from rag_evaluation_framework.reports.sweep_screen import skipped_lines
 
     if begun.agent is not None and begun.agent.answer is not None:
@@ -297,7 +297,7 @@ def _show_findings(screen: Screen, begun: _Begun) -> None:
 
 
 def _show_files(screen: Screen, begun: _Begun, created: Sequence[str], kept: Sequence[str]) -> None:
-    from rag_evaluation_framework.reports.screen import number_word
+    from rag_evaluation_framework.reports.blocks import number_word
 
     known = {"questions": f"{number_word((len(begun.taken) or 1) + 1)} questions"}
     rows: list[list[str]] = []

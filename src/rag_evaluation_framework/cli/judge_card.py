@@ -22,7 +22,7 @@ from rag_evaluation_framework.judging.judge_card import FOLDER as CARDS
 from rag_evaluation_framework.judging.judge_card import calls_of_a_card, keep_card, make_card
 from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, capped, opened_methods
 from rag_evaluation_framework.models.spending import Spending
-from rag_evaluation_framework.reports.overviews import show_judge_card, spending_text
+from rag_evaluation_framework.reports.overviews import describe_judge_card, spending_text
 
 # Those that name a judge, without the rubric and without remembered verdicts: a card is measured anew.
 _JUDGE = with_all((*SCORING_OPTIONS[:4], *SCORING_OPTIONS[6:9]))
@@ -67,5 +67,5 @@ def command(context: click.Context, /, cards: Path, as_json: bool, **given: Any)
         click.echo(spending_text(methods.judge.name, spending), err=True)
     path = keep_card(card, cards)
     document = {**msgspec.to_builtins(card), "faults": card.faults, "path": str(path)}
-    tell(document, show_judge_card, card, str(path), as_json=as_json)
+    tell(document, describe_judge_card(card, str(path)), as_json=as_json)
     context.exit(1 if card.faults else 0)

@@ -184,7 +184,7 @@ def _agreement(queue: LabelQueue) -> str:
 
 
 def _show_end(queue: LabelQueue) -> None:
-    from rag_evaluation_framework.reports.screen import listed
+    from rag_evaluation_framework.reports.blocks import listed
 
     given = [label for item in queue.items if (label := queue.label_of(item)) is not None]
     stale = sum(item.verdict.to_confirm and queue.label_of(item) is None for item in queue.items)

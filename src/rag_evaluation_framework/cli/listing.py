@@ -53,10 +53,10 @@ def metrics(names: tuple[str, ...], as_json: bool) -> None:
     data is treated, and where the definition comes from.
     """
     from rag_evaluation_framework.metrics.declaration import all_metrics, parse_metrics
-    from rag_evaluation_framework.reports.lists import metric_rows, show_metrics
+    from rag_evaluation_framework.reports.lists import describe_metrics, metric_rows
 
     declared = [each.metric for each in parse_metrics(names)] if names else all_metrics()
-    tell(metric_rows(declared), show_metrics, declared, whole=bool(names), as_json=as_json)
+    tell(metric_rows(declared), describe_metrics(declared, whole=bool(names)), as_json=as_json)
 
 
 @list_command.command("methods", epilog=LIST_EXAMPLES)
@@ -71,7 +71,7 @@ def methods(names: tuple[str, ...], as_json: bool) -> None:
     from msgspec import to_builtins
 
     from rag_evaluation_framework.judging.methods import method_cards
-    from rag_evaluation_framework.reports.lists import show_method_cards
+    from rag_evaluation_framework.reports.lists import describe_method_cards
 
     cards = method_cards()
     if names:
@@ -80,7 +80,7 @@ def methods(names: tuple[str, ...], as_json: bool) -> None:
             if name not in known | {card.name for card in cards}:
                 raise UnknownNameError("metric with an offline method", name, sorted(known))
         cards = tuple(each for each in cards if {each.name, *each.metrics} & set(names))
-    tell(to_builtins(cards), show_method_cards, cards, whole=bool(names), as_json=as_json)
+    tell(to_builtins(cards), describe_method_cards(cards, whole=bool(names)), as_json=as_json)
 
 
 @list_command.command("checks", epilog=LIST_EXAMPLES)
@@ -90,10 +90,10 @@ def checks(as_json: bool) -> None:
 
     They stand under `checks` in a row of a dataset: a list of objects, or one object.
     """
-    from rag_evaluation_framework.reports.lists import check_rows, show_checks
+    from rag_evaluation_framework.reports.lists import check_rows, describe_checks
 
     rows = check_rows()
-    tell(rows, show_checks, rows, as_json=as_json)
+    tell(rows, describe_checks(rows), as_json=as_json)
 
 
 # Components by kind, ours and those of installed packages; where each registry stands.
@@ -116,12 +116,12 @@ def _listing_of(kind: str, place: str, summary: str) -> click.Command:
     def listed(as_json: bool) -> None:
         from importlib import import_module
 
-        from rag_evaluation_framework.reports.lists import component_rows, show_components
+        from rag_evaluation_framework.reports.lists import component_rows, describe_components
 
         module, _, registry = place.partition(":")
         found = getattr(import_module(f"rag_evaluation_framework.{module}"), registry)
         rows = component_rows(found, skipped=kind == "renderers")
-        tell(rows, show_components, rows, as_json=as_json)
+        tell(rows, describe_components(rows), as_json=as_json)
 
     return click.command(kind, help=summary, epilog=LIST_EXAMPLES)(listed)
 
@@ -151,14 +151,14 @@ def datasets_command(folder: Path, as_json: bool) -> None:
     Looks into DIR/datasets where there is one, else into DIR itself.  [default: data/evaluation]
     """
     from rag_evaluation_framework.datasets.catalogue import datasets_folder, datasets_in
-    from rag_evaluation_framework.reports.lists import show_datasets
+    from rag_evaluation_framework.reports.lists import describe_datasets
 
     if not folder.is_dir():
         raise UsageError(f"expected a folder, got {folder}, which does not exist; rag-eval init creates one")
     inner = datasets_folder(folder)
     entries = datasets_in(inner)
     listed = [{**each.to_dict(), "dialect": each.dialect or None} for each in entries]
-    tell({"folder": str(inner), "datasets": listed}, show_datasets, inner, entries, as_json=as_json)
+    tell({"folder": str(inner), "datasets": listed}, describe_datasets(inner, entries), as_json=as_json)
 
 
 # ``rag-eval runs``: list the runs and their states.
@@ -179,11 +179,11 @@ def runs_command(runs_dir: Path, as_json: bool) -> None:
     when it can be resumed, and broken when one of its files cannot be read. The reason is below the table,
     with the command that continues each unfinished run.
     """
-    from rag_evaluation_framework.reports.lists import run_row, show_runs
+    from rag_evaluation_framework.reports.lists import describe_runs, run_row
     from rag_evaluation_framework.results.run_groups import list_runs
 
     rows = list(map(run_row, list_runs(runs_dir)))
-    tell(rows, show_runs, runs_dir, rows, as_json=as_json)
+    tell(rows, describe_runs(runs_dir, rows), as_json=as_json)
 
 
 # ``rag-eval results``: list what is stored, with figures and verdict.
@@ -203,12 +203,12 @@ def results_command(runs_dir: Path, as_json: bool) -> None:
     These are the finished runs of the folder, and the results in data/evaluation/results.
     `rag-eval runs` lists all runs with their states.
     """
-    from rag_evaluation_framework.reports.lists import show_results
+    from rag_evaluation_framework.reports.lists import describe_results
     from rag_evaluation_framework.results.stored_evaluations import stored_results
     from rag_evaluation_framework.structs import asdict
 
     found = stored_results(runs_dir)
-    tell([asdict(each) for each in found], show_results, runs_dir, found, as_json=as_json)
+    tell([asdict(each) for each in found], describe_results(runs_dir, found), as_json=as_json)
 
 
 # ``rag-eval schema``: print the JSON Schema of a kind of file.
@@ -261,12 +261,12 @@ def stats_command(path: Path, format_: str | None, mapped: tuple[Mapped, ...], a
     documents in characters; how many of the documents are relevant to at least one query.
     """
     from rag_evaluation_framework.datasets.overview import overview
-    from rag_evaluation_framework.reports.overviews import show_overview
+    from rag_evaluation_framework.reports.overviews import describe_overview
 
     if path.is_file():
         tell_reading(path, format_, mapped)
     figures = overview(path, format=format_, map=dict(mapped))
-    tell(figures.to_dict(), show_overview, figures, as_json=as_json)
+    tell(figures.to_dict(), describe_overview(figures), as_json=as_json)
 
 
 # ``rag-eval sample``: some records of a dataset, drawn at random, to be read.
@@ -293,9 +293,10 @@ def sample_command(
     reference and contexts belong together.
     """
     from rag_evaluation_framework.datasets.overview import drawn
-    from rag_evaluation_framework.reports.overviews import drawn_rows, show_drawn
+    from rag_evaluation_framework.reports.overviews import describe_drawn, drawn_rows
 
     tell_reading(path, format_, mapped)
     found = drawn(path, size, seed=seed, format=format_, map=dict(mapped))
     document = {"file": str(path), "seed": seed, "total": found.total, "samples": drawn_rows(found)}
-    tell(document, show_drawn, found, path, seed=seed, **shown)
+    blocks = describe_drawn(found, path, seed=seed, full=shown["full"])
+    tell(document, blocks, as_json=shown["as_json"])

@@ -12,27 +12,19 @@ from rag_evaluation_framework.cli.options import new_screen, option, repeated, s
 from rag_evaluation_framework.errors import Issue, UnknownNameError, UsageError, counted
 
 if TYPE_CHECKING:
+    from rag_evaluation_framework.reports.blocks import Blocks
     from rag_evaluation_framework.results.comparison import Comparison
     from rag_evaluation_framework.results.evaluations import Evaluation
 
 Mapped = tuple[str, str]
 
 
-def tell(
-    document: Any, fill: Callable[..., None], *about: Any, as_json: bool = False, **settings: Any
-) -> None:
-    """Print a document as JSON where that is wanted, else show the screen that is filled with something."""
+def tell(document: Any, blocks: Blocks, *, as_json: bool = False) -> None:
+    """Print a document as JSON where that is wanted, else show the blocks that say the same."""
     if as_json:
         print_json(document)
     else:
-        show_with(fill, *about, **settings)
-
-
-def show_with(fill: Callable[..., None], *about: Any, **settings: Any) -> None:
-    """Show a screen that is filled with something."""
-    screen = new_screen()
-    fill(screen, *about, **settings)
-    show(screen)
+        show(new_screen().draw(blocks))
 
 
 def show_rendered(thing: Evaluation | Comparison, mask: Callable[[str], str] = str, **settings: Any) -> None:
@@ -92,11 +84,9 @@ def tell_reading(path: Path, format_: str | None, mapped: Sequence[Mapped]) -> N
 
     reading = getattr(recognise(path, format=format_, map=dict(mapped)), "reading", None)
     if reading is not None:
-        from rag_evaluation_framework.reports.rows_screen import show_reading
+        from rag_evaluation_framework.reports.rows_screen import describe_reading
 
-        screen = new_screen()
-        show_reading(screen, reading)
-        click.echo(str(screen), err=True)
+        click.echo(str(new_screen().draw(describe_reading(reading))), err=True)
 
 
 def print_json(document: Any) -> None:

@@ -24,7 +24,7 @@ from rag_evaluation_framework.cli.options import (
 )
 from rag_evaluation_framework.cli.output import check_free, print_json
 from rag_evaluation_framework.errors import UsageError, counted, shown
-from rag_evaluation_framework.reports.screen import one_line
+from rag_evaluation_framework.reports.blocks import one_line
 from rag_evaluation_framework.structs import asdict
 
 if TYPE_CHECKING:

@@ -83,16 +83,15 @@ class Answer:
             return
         import pytest
 
-        from rag_evaluation_framework.reports.cases import show_case
+        from rag_evaluation_framework.reports.cases import describe_case
         from rag_evaluation_framework.reports.screen import Screen
 
         if verdict is None:
             pytest.skip("no answer: only retrieval was measured")
         if not verdict.is_judged:
             pytest.skip(f"{verdict.name}: {verdict.why}")
-        screen = Screen()
-        show_case(screen, self.name, row, hang=len(self.name) + 4)
-        pytest.fail(str(screen), pytrace=False)
+        blocks = describe_case(self.name, row, hang=len(self.name) + 4)
+        pytest.fail(str(Screen().draw(blocks)), pytrace=False)
 
 
 def found(data: Any, folder: Path) -> Any:

@@ -99,7 +99,7 @@ def command(
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.evaluation.evaluate import evaluate
     from rag_evaluation_framework.records.runs import Options
-    from rag_evaluation_framework.reports.system_tables import ranking_screen
+    from rag_evaluation_framework.reports.system_tables import describe_ranking
     from rag_evaluation_framework.results.rankings import named, with_queries
 
     as_json, details, per_query = (given.pop(name) for name in ("as_json", "details", "per_query"))
@@ -116,10 +116,9 @@ def command(
     if out is not None:
         ranking.save(out)
     if not as_json:
-        screen = options.new_screen()
         again = f"rag-eval rank {join(options.given_again({'details', 'width', 'color'}))}"
-        ranking_screen(screen, ranking, rows=per_query, details=details, again=again)
-        options.show(screen)
+        blocks = describe_ranking(ranking, rows=per_query, details=details, again=again)
+        options.show(options.new_screen().draw(blocks))
         return
     document = with_queries(ranking) if per_query else ranking.to_dict()
     print_json({"qrels": str(qrels), **{name: document[name] for name in document if name != "head"}})

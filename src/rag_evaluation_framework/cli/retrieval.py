@@ -147,7 +147,7 @@ def command(config: Path | None, runs_dir: Path, resume: str | None, **given: An
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.evaluation.grid_runs import sweep_document, write_sweep
     from rag_evaluation_framework.records.runs import Options
-    from rag_evaluation_framework.reports.sweep_screen import sweep_screen
+    from rag_evaluation_framework.reports.sweep_screen import describe_sweep
 
     options.mend_journals({**given, "resume": resume, "runs_dir": runs_dir})
     chosen = {name: given.pop(name) for name in ("test", "workers", "engine", "address")}
@@ -161,10 +161,8 @@ def command(config: Path | None, runs_dir: Path, resume: str | None, **given: An
     if as_json:
         print_json(sweep_document(sweep, per_query=per_query))
     else:
-        screen = options.new_screen()
         unread = _unread(Path(asked["corpus"]), asked.get("glob"))
-        sweep_screen(screen, sweep, unread=unread, details=details)
-        options.show(screen)
+        options.show(options.new_screen().draw(describe_sweep(sweep, unread=unread, details=details)))
         if written:
             click.echo(f"\nwrote {counted(len(written), 'file')} to {asked['output']}")
     if sweep.outcome.completed:

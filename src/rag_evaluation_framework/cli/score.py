@@ -197,15 +197,15 @@ def _score_file(path: Path, given: dict[str, Any]) -> Evaluation | None:
 def _say_reading(suite: Suite) -> None:
     """Say which field, or whose format, is read before anything is scored: a wrong guess costs nothing."""
     from rag_evaluation_framework.datasets.recognition import recognise
-    from rag_evaluation_framework.reports.rows_screen import show_format, show_reading
+    from rag_evaluation_framework.reports.rows_screen import describe_format, describe_reading
 
     for dataset in suite.plan.datasets:
         entry, screen = dataset.entry, options.new_screen(suite.secrets.mask)
         if dataset.reading is not None:
-            show_reading(screen, dataset.reading)
+            screen.draw(describe_reading(dataset.reading))
         elif entry.path is not None:
             format_ = entry.format or recognise(entry.path).name
-            show_format(screen, entry.path.name, format_, dataset.selection.n_in_file)
+            screen.draw(describe_format(entry.path.name, format_, dataset.selection.n_in_file))
         options.show(screen)
         click.echo()
 

@@ -124,7 +124,7 @@ def open_evaluation(run: str | None, runs_dir: Path) -> Evaluation:
 
 
 def _counted(number: int, evaluation: Evaluation, *verbs: str) -> str:
-    from rag_evaluation_framework.reports.screen import part_of
+    from rag_evaluation_framework.reports.blocks import part_of
 
     asked = evaluation.answers.total if verbs else evaluation.counts.total
     if evaluation.kind == "systems":
@@ -218,7 +218,7 @@ def _traits(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def _show(evaluation: Evaluation, title: str, rows: list[tuple[str, Row]], *, everything: bool) -> None:
-    from rag_evaluation_framework.reports.cases import named_rows, show_whole_case
+    from rag_evaluation_framework.reports.cases import describe_whole_case, named_rows
 
     screen = new_screen()
     if title:
@@ -227,7 +227,8 @@ def _show(evaluation: Evaluation, title: str, rows: list[tuple[str, Row]], *, ev
     is_sweep = evaluation.kind == "systems"  # in which only the best combination is shown
     named = [(row.id, row) for _, row in rows] if is_sweep else named_rows(evaluation, rows)
     for (part, row), (name, _) in islice(zip(rows, named, strict=True), None if everything else _SHOWN):
-        show_whole_case(screen, name, row, thresholds.get(part, ()), documents=evaluation.documents)
+        found = describe_whole_case(name, row, thresholds.get(part, ()), documents=evaluation.documents)
+        screen.draw(found)
     if not rows and not title:
         screen.say("nothing to show")
     screen.gap()

@@ -53,7 +53,7 @@ def command(
     if not is_default and not results_dir.is_dir():
         told = f"--results-dir: there is no folder {results_dir}. Leave it out to read the runs alone."
         raise UsageError(told)
-    from rag_evaluation_framework.reports.histories import show_trends, trend_sentence
+    from rag_evaluation_framework.reports.histories import describe_trends, trend_sentence
     from rag_evaluation_framework.results.trend import metric_trends, stored_documents
 
     documents = stored_documents(runs_dir, results_dir, dataset=given["dataset"])
@@ -64,5 +64,5 @@ def command(
             raise UnknownNameError("metric", metric, known)
     chosen = [each for each in trends if not metrics or each.metric in metrics]
     document = {"verdict": trend_sentence(chosen), "trends": [each.to_dict() for each in chosen]}
-    tell(document, show_trends, chosen, runs=runs_dir, as_json=given["as_json"])
+    tell(document, describe_trends(chosen, runs=runs_dir), as_json=given["as_json"])
     return int(fail_on == "worse" and any(each.verdict == "regression" for each in chosen))

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.reports.screen import (
+from rag_evaluation_framework.reports.blocks import (
     BAD,
     BOLD,
     COUNT,
     DOUBT,
+    GAP,
     GOOD,
+    Blocks,
     Cell,
     Column,
-    Screen,
     Styled,
+    aside,
     difference,
     figure,
     probability_text,
+    prose,
     right,
+    table,
 )
 from rag_evaluation_framework.results.experiments import LEAST_UNITS, ExperimentResult
 from rag_evaluation_framework.statistics.intervals import Interval
@@ -45,23 +49,23 @@ def experiment_sentence(result: ExperimentResult) -> str:
     return f"No winner yet: {moved}; {result.units:,} of {counted(planned, 'planned unit')}"
 
 
-def show_experiment(screen: Screen, result: ExperimentResult) -> None:
+def describe_experiment(result: ExperimentResult) -> Blocks:
     """Add the decision, the last looks at the metric that decides, and the other metrics at the latest."""
     word, colon, rest = experiment_sentence(result).partition(":")
-    screen.say(Styled(word, f"{BOLD} {_STYLES[result.word]}"), f"{colon}{rest}")
+    yield prose(Styled(word, f"{BOLD} {_STYLES[result.word]}"), f"{colon}{rest}")
     rows = [row for metric in result.looks for row in _rows(result, metric)]
     if rows:
-        screen.gap()
-        screen.add_rows(rows)
-        screen.say(
+        yield GAP
+        yield table(rows)
+        yield prose(
             "Intervals and p hold at every look, however many there are; the first metric alone decides.",
             indent=2,
         )
     for warning in result.warnings:
-        screen.say(Styled("warning: ", DOUBT), warning, indent=2, hang=4)
+        yield aside(Styled("warning: ", DOUBT), warning)
     if result.repeated:
         again = counted(result.repeated, "answer is", "answers are")
-        screen.say(f"{again} of units that answered before, and not counted again", indent=2, hang=4)
+        yield aside(f"{again} of units that answered before, and not counted again")
 
 
 def _rows(result: ExperimentResult, metric: str) -> list[list[Cell]]:

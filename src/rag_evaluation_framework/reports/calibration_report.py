@@ -8,21 +8,24 @@ from math import ceil, floor
 from rag_evaluation_framework.datasets.annotator_agreement import AgreementFigure
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import known_metric
-from rag_evaluation_framework.reports.screen import (
+from rag_evaluation_framework.reports.blocks import (
     BY,
     COUNT,
     DIFFERENCE,
+    GAP,
     NOTHING,
     SIZE,
+    Blocks,
     Cell,
     Column,
-    Screen,
     by,
     figure,
     interval_header,
     interval_text,
     one_line,
+    prose,
     right,
+    table,
 )
 from rag_evaluation_framework.results.calibration import Calibration, LabelMatch
 from rag_evaluation_framework.results.metric_calibration import MetricCalibration
@@ -39,60 +42,60 @@ _SOURCES = {
 }
 
 
-def show_calibration(screen: Screen, report: Calibration, *, confidence: float = 0.95) -> None:
+def describe_calibration(report: Calibration, *, confidence: float = 0.95) -> Blocks:
     """Add what matched, the agreement, the thresholds, the corrected figures, and what to make of them."""
-    screen.say(f"{one_line(report.run)}: {_matching(report.match)}", hang=2)
-    screen.gap()
-    screen.say("agreement with people")
-    _agreement(screen, report)
+    yield prose(f"{one_line(report.run)}: {_matching(report.match)}", hang=2)
+    yield GAP
+    yield prose("agreement with people")
+    yield from _agreement(report)
     if any(metric.threshold for metric in report.metrics):
-        screen.gap()
-        screen.say("called yes or no")
-        _thresholds(screen, report)
-    screen.gap()
-    screen.say("what people would say of the whole run")
-    _corrected(screen, report, confidence)
-    screen.gap()
+        yield GAP
+        yield prose("called yes or no")
+        yield from _thresholds(report)
+    yield GAP
+    yield prose("what people would say of the whole run")
+    yield from _corrected(report, confidence)
+    yield GAP
     for note in _notes(report):
-        screen.say(note, hang=2)
-    screen.gap()
-    _show_manifest_lines(screen, report)
+        yield prose(note, hang=2)
+    yield GAP
+    yield from _show_manifest_lines(report)
     if report.model is not None:
-        screen.gap()
-        _show_model_lines(screen, report.model)
+        yield GAP
+        yield from _show_model_lines(report.model)
 
 
-def _show_manifest_lines(screen: Screen, report: Calibration) -> None:
+def _show_manifest_lines(report: Calibration) -> Blocks:
     """Add the lines of a manifest that hold later runs to what people said of this one."""
     validated = [metric for metric in report.metrics if metric.is_validated]
     if not validated:
-        screen.say("These labels show no metric reliable enough for a threshold in agent.yaml.")
+        yield prose("These labels show no metric reliable enough for a threshold in agent.yaml.")
         return
-    screen.say("To hold later runs to the level of this one, put these lines in agent.yaml:")
-    screen.say("spec:", indent=2)
-    screen.say("evaluation:", indent=4)
-    screen.say("thresholds:", indent=6)
+    yield prose("To hold later runs to the level of this one, put these lines in agent.yaml:")
+    yield prose("spec:", indent=2)
+    yield prose("evaluation:", indent=4)
+    yield prose("thresholds:", indent=6)
     for metric in validated:
         known = known_metric(metric.metric)
         is_floor = not metric.is_turned_round if known is None else known.higher_is_better
         side, bound = ("min", floor) if is_floor else ("max", ceil)
         level = bound(round(metric.metric_mean * 100, 6)) / 100
         rated = figure((metric.mean or metric.share).value)
-        screen.say(f"{metric.metric}: {{{side}: {level:.2f}}}  # people: {rated}", indent=8)
+        yield prose(f"{metric.metric}: {{{side}: {level:.2f}}}  # people: {rated}", indent=8)
 
 
-def _show_model_lines(screen: Screen, model: ModelBand) -> None:
+def _show_model_lines(model: ModelBand) -> Blocks:
     """Add when a local model decides like people, and the line of a manifest that lets it."""
     if model.low is None or model.high is None:
-        screen.say(
+        yield prose(
             f"{model.labeled:,} labeled answers do not show when {model.model} decides like people; at least "
             "50 are needed."
         )
         return
     share = f"{model.decided:,} of {counted(model.labeled, 'labeled answer')}"
-    screen.say(f"{model.model} decides {share}, at most 10% of them otherwise than people (95% bound).")
-    screen.say("To let it decide answers, put this line in agent.yaml, under spec.evaluation:")
-    screen.say(f"support: entailment(path=…, low={model.low:g}, high={model.high:g})", indent=2)
+    yield prose(f"{model.model} decides {share}, at most 10% of them otherwise than people (95% bound).")
+    yield prose("To let it decide answers, put this line in agent.yaml, under spec.evaluation:")
+    yield prose(f"support: entailment(path=…, low={model.low:g}, high={model.high:g})", indent=2)
 
 
 def _matching(match: LabelMatch) -> str:
@@ -110,8 +113,8 @@ def _matching(match: LabelMatch) -> str:
     return text
 
 
-def _agreement(screen: Screen, report: Calibration) -> None:
-    screen.add_rows(
+def _agreement(report: Calibration) -> Blocks:
+    yield table(
         [
             ("metric", metric.metric),
             (Column("by", leaves=BY), by(metric.method) if metric.method else NOTHING),
@@ -127,7 +130,7 @@ def _agreement(screen: Screen, report: Calibration) -> None:
     )
 
 
-def _thresholds(screen: Screen, report: Calibration) -> None:
+def _thresholds(report: Calibration) -> Blocks:
     rows: list[list[Cell]] = []
     for metric in report.metrics:
         found = metric.threshold
@@ -150,10 +153,10 @@ def _thresholds(screen: Screen, report: Calibration) -> None:
                 (Column("threshold", leaves=SIZE), source),
             ]
         )
-    screen.add_rows(rows)
+    yield table(rows)
 
 
-def _corrected(screen: Screen, report: Calibration, confidence: float) -> None:
+def _corrected(report: Calibration, confidence: float) -> Blocks:
     rows: list[list[Cell]] = []
     header = interval_header(confidence)
     for metric in report.metrics:
@@ -161,7 +164,7 @@ def _corrected(screen: Screen, report: Calibration, confidence: float) -> None:
         rows.append(_corrected_row(metric, _share_of(metric, name), metric.share, header))
         if metric.mean is not None:
             rows.append(_corrected_row(metric, f"mean {name}", metric.mean, header))
-    screen.add_rows(rows)
+    yield table(rows)
 
 
 def _share_of(metric: MetricCalibration, name: str) -> str:

@@ -23,15 +23,18 @@ from rag_evaluation_framework.records.documents import CharacterSpan, Document
 from rag_evaluation_framework.records.responses import Hit
 from rag_evaluation_framework.records.scores import PROBABILITY_UNSUPPORTED, Blame, BlameKind, Score
 from rag_evaluation_framework.records.steps import median_uses
-from rag_evaluation_framework.reports.screen import (
+from rag_evaluation_framework.reports.blocks import (
     DIM,
+    GAP,
     NOTHING,
-    Screen,
+    Blocks,
+    Labelled,
     Styled,
     listed,
     measure,
     number_word,
     one_line,
+    prose,
     shortened,
 )
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
@@ -427,48 +430,45 @@ def in_common(rows: Sequence[Row]) -> str | None:
 # A case on a screen.
 
 
-def show_cases(
-    screen: Screen, cases: Sequence[tuple[str, Row]], *, full: int, asked: int, total: int
-) -> None:
+def describe_cases(cases: Sequence[tuple[str, Row]], *, full: int, asked: int, total: int) -> Blocks:
     """Add the first cases in full, the next by their question, the rest of ``total`` answers as a count."""
     hang = 4 + max((len(name) for name, _ in cases[: full + asked]), default=0)
     hang = min(hang, 4 + _LONGEST_NAME)
     for name, row in cases[:full]:
-        show_case(screen, name, row, hang=hang)
+        yield from describe_case(name, row, hang=hang)
     for name, row in cases[full : full + asked]:
-        show_question(screen, name, row.question, hang=hang)
+        yield from describe_question(name, row.question, hang=hang)
     shown = sum(_count_listed(row) for _, row in cases[: full + asked])
-    show_more(screen, [name for name, _ in cases[full + asked :]], total - shown)
+    yield from describe_more([name for name, _ in cases[full + asked :]], total - shown)
 
 
 def _count_listed(row: Row) -> int:
     return 1 if row.verdict is None else sum(each.is_listed for each in row.verdicts)
 
 
-def show_more(screen: Screen, names: Sequence[str], more: int) -> None:
+def describe_more(names: Sequence[str], more: int) -> Blocks:
     """Add how many more there are, with the names of those that are known."""
     if more > 0:
         rest = ", …" if more > len(names[:_NAMED]) and len(names) <= _NAMED and names else ""
-        screen.say(f"  {more:,} more", f": {names_listed(names)}{rest}" if names else "", hang=4)
+        yield prose(f"  {more:,} more", f": {names_listed(names)}{rest}" if names else "", hang=4)
 
 
-def show_question(screen: Screen, name: str, question: str, *, hang: int) -> None:
+def describe_question(name: str, question: str, *, hang: int) -> Blocks:
     """Add the name and the question of a case."""
-    called = shortened(screen.clean(name), _LONGEST_NAME)
-    screen.labelled(called, question, indent=2, hang=hang, lines=3)
+    called = shortened(one_line(name, 1000), _LONGEST_NAME)
+    yield Labelled(called, question, indent=2, hang=hang, lines=3)
 
 
-def show_case(screen: Screen, name: str, row: Row, *, hang: int) -> None:
+def describe_case(name: str, row: Row, *, hang: int) -> Blocks:
     """Add a case: the question, what was expected and given, the words that nothing supports, and why."""
     shown = exchanges(row)
     is_single = shown[0].turn is None
     if is_single:
-        show_question(screen, name, shown[0].question, hang=hang)
+        yield from describe_question(name, shown[0].question, hang=hang)
     for place, each in enumerate(shown[:3]):
         if not is_single:
-            show_question(screen, "" if place else name, each.asked, hang=hang)
-        show_answers(
-            screen,
+            yield from describe_question("" if place else name, each.asked, hang=hang)
+        yield from describe_answers(
             {"expected": each.expected, "got": each.answer},
             hang=hang,
             marks=unsupported_words(row) if is_single else (),
@@ -477,72 +477,66 @@ def show_case(screen: Screen, name: str, row: Row, *, hang: int) -> None:
         )
 
 
-def show_answers(
-    screen: Screen,
+def describe_answers(
     texts: Mapping[str, str | None],
     *,
     hang: int,
     marks: Iterable[tuple[int, int]] = (),
     differs: str = "",
     reason: str | None = None,
-) -> None:
+) -> Blocks:
     """Add texts below each other by their label, the last of them marked, what differs, and the reason."""
     width = max(map(len, [*texts, "differs" if differs else "", "why" if reason else ""])) + 2
     last = list(texts)[-1]
     for label, text in texts.items():
         if text is not None:
             found = marks if label == last else ()
-            screen.labelled(label, text, indent=hang, hang=hang + width, marks=found, lines=4)
+            yield Labelled(label, text, indent=hang, hang=hang + width, marks=found, lines=4)
     if differs:
-        screen.labelled("differs", differs, indent=hang, hang=hang + width, lines=3)
+        yield Labelled("differs", differs, indent=hang, hang=hang + width, lines=3)
     if reason is not None:
-        screen.labelled("why", reason, indent=hang, hang=hang + width, lines=3)
+        yield Labelled("why", reason, indent=hang, hang=hang + width, lines=3)
 
 
-def show_whole_case(
-    screen: Screen,
-    name: str,
-    row: Row,
-    thresholds: Sequence[Threshold],
-    *,
-    documents: KeptDocuments = NO_DOCUMENTS,
-) -> None:
+def describe_whole_case(
+    name: str, row: Row, thresholds: Sequence[Threshold], *, documents: KeptDocuments = NO_DOCUMENTS
+) -> Blocks:
     """Add everything that is needed to put an answer right, what was retrieved in its order included."""
     tags = ", ".join(() if row.sample is None else row.sample.tags)
     shown = exchanges(row)
-    screen.gap()
+    yield GAP
     title = f"{name}  {one_line(shown[0].question if shown[0].turn is None else row.id, 400)}"
-    screen.say(title, Styled(f"   {tags}", DIM) if tags else "", hang=len(name) + 2)
+    yield prose(title, Styled(f"   {tags}", DIM) if tags else "", hang=len(name) + 2)
     for each in shown:
         if each.turn is not None:
-            screen.labelled(f"turn {each.turn}", each.question, indent=2, hang=13)
+            yield Labelled(f"turn {each.turn}", each.question)
         for label, text in (("expected", each.expected), ("got", each.answer)):
             if text is not None:
                 marks = unsupported_words(row) if label == "got" and each.turn is None else ()
-                screen.labelled(label, text, indent=2, hang=13, marks=marks, lines=12)
+                yield Labelled(label, text, marks=marks, lines=12)
         if each.turn is None and (changes := changes_of_answer(row)):
-            screen.labelled("differs", changes, indent=2, hang=13)
+            yield Labelled("differs", changes)
         if each.verdict is not None:
-            screen.labelled("verdict", _verdict_of(row, each.verdict), indent=2, hang=13)
+            yield Labelled("verdict", _verdict_of(row, each.verdict))
         if fault := _fault_of(row, each.verdict, each.blame, is_listed=True):
-            screen.labelled("why", fault, indent=2, hang=13)
-    _show_needed(screen, row, documents)
-    _show_retrieved(screen, row, documents)
-    _show_steps(screen, row)
+            yield Labelled("why", fault)
+    yield from _show_needed(row, documents)
+    yield from _show_retrieved(row, documents)
+    yield from _show_steps(row)
     if told := ", ".join(_scores(row, thresholds)):
-        screen.labelled("scores", told, indent=2, hang=13)
+        yield Labelled("scores", told)
 
 
-def _show_needed(screen: Screen, row: Row, documents: KeptDocuments) -> None:
+def _show_needed(row: Row, documents: KeptDocuments) -> Blocks:
     """Add the passages that are needed, where they are known to the character."""
     for place, span in enumerate(() if row.sample is None else row.sample.relevant_spans[:3]):
         found = documents.find(span.file)
         text = span.text or ("" if found is None else found.content[span.start : span.end])
         told = f"{span.file} {span.start}–{span.end}" + (f": {text}" if text else "")
-        screen.labelled("" if place else "needed", told, indent=2, hang=13, lines=3)
+        yield Labelled("" if place else "needed", told, lines=3)
 
 
-def _show_retrieved(screen: Screen, row: Row, documents: KeptDocuments) -> None:
+def _show_retrieved(row: Row, documents: KeptDocuments) -> Blocks:
     needed, hits = needed_names(row), row.response.hits
     texts = row.response.contexts
     names = [document_of(hit) for hit in hits] or [f"text {place}" for place in range(1, len(texts) + 1)]
@@ -557,13 +551,13 @@ def _show_retrieved(screen: Screen, row: Row, documents: KeptDocuments) -> None:
             at = f"{hit.span.start}–{hit.span.end}  "
         mark = "✓ needed  " if name in needed and is_needed(row, hit) else ""
         label = f"{'retrieved' if not place else '':<11}{place + 1}  {shortened(name, width)}"
-        screen.labelled(label, f"{mark}{at}{text}", indent=2, hang=18 + width, lines=2)
+        yield Labelled(label, f"{mark}{at}{text}", indent=2, hang=18 + width, lines=2)
     if not names:
         nothing = "nothing" if row.response.retrieved_nothing else "the system did not say"
-        screen.labelled("retrieved", nothing, indent=2, hang=13)
+        yield Labelled("retrieved", nothing)
 
 
-def _show_steps(screen: Screen, row: Row) -> None:
+def _show_steps(row: Row) -> Blocks:
     """Add the steps of a trace in their order, and what those of each kind took."""
     trace = None if row.sample is None else row.sample.trace
     if trace is None or not trace.steps:
@@ -571,10 +565,10 @@ def _show_steps(screen: Screen, row: Row) -> None:
     width = len(str(min(len(trace.steps), _STEPS)))
     for number, step in enumerate(trace.steps[:_STEPS], start=1):
         label = f"{'steps' if number == 1 else '':<11}{number:>{width}}"
-        screen.labelled(label, step.told, indent=2, hang=15 + width, lines=3)
+        yield Labelled(label, step.told, indent=2, hang=15 + width, lines=3)
     if (more := len(trace.steps) - _STEPS) > 0:
-        screen.labelled("", f"{more:,} more", indent=2, hang=13)
-    screen.labelled("by step", trace.by_kind, indent=2, hang=13)
+        yield Labelled("", f"{more:,} more")
+    yield Labelled("by step", trace.by_kind)
 
 
 def steps_sentence(rows: Iterable[Row]) -> str:

@@ -7,28 +7,25 @@ from pathlib import Path
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.verdict import CORRECT, name_of_state
-from rag_evaluation_framework.reports.cases import name_of_kind, names_listed
-from rag_evaluation_framework.reports.messages.verdict_sentences import (
-    compared,
-    different_samples,
-    no_common_question,
-    no_longer_confirmed,
-)
-from rag_evaluation_framework.reports.screen import (
+from rag_evaluation_framework.reports.blocks import (
     BAD,
     BOLD,
     BY,
     COUNT,
     DIM,
     DOUBT,
+    GAP,
     GOOD,
     NOTHING,
     WIDEST,
+    Blocks,
     Cell,
     Column,
-    Screen,
+    Labelled,
+    Steps,
     Styled,
     aligned,
+    aside,
     by,
     cells,
     difference,
@@ -38,8 +35,17 @@ from rag_evaluation_framework.reports.screen import (
     number_word,
     one_line,
     probability_text,
+    prose,
     right,
     shortened,
+    table,
+)
+from rag_evaluation_framework.reports.cases import name_of_kind, names_listed
+from rag_evaluation_framework.reports.messages.verdict_sentences import (
+    compared,
+    different_samples,
+    no_common_question,
+    no_longer_confirmed,
 )
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, in_runs
@@ -196,53 +202,52 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
 # On a screen.
 
 
-def show_comparison(
-    screen: Screen,
+def describe_comparison(
     comparison: Comparison,
     *,
     details: bool = False,
     everything: bool = False,
     slice_by: str | None = None,
     runs: Path = DEFAULT_RUNS_DIRECTORY,
-) -> None:
+) -> Blocks:
     """Add the verdict, the answers that changed, the figures and the way on."""
     names = short_names([comparison.baseline, *comparison.contenders])
     several = len(comparison.contenders) > 1
     for name, called_here in names.items():
         if called_here in ("before", "now") and called_here != name:
-            screen.labelled(called_here, name, hang=8)
+            yield Labelled(called_here, name, hang=8)
     for changes in comparison.answers or (None,):
         before = f"{names[changes.contender]}: " if several and changes is not None else ""
         said = comparison_sentence(comparison, changes)
         word, colon, rest = said.partition(":")
         style = next((style for each, style in _STYLES.items() if word.lower().startswith(each)), "")
-        screen.say(before, Styled(word, f"{BOLD} {style}".strip()), f"{colon}{rest}")
+        yield prose(before, Styled(word, f"{BOLD} {style}".strip()), f"{colon}{rest}")
         if changes is not None:
             for trait in changes.traits[: 1 if several else 2]:
-                screen.say(trait_sentence(trait), indent=2 if several else 0)
-            screen.gap()
-            screen.say(sorts_sentence(changes), indent=2, hang=4)
+                yield prose(trait_sentence(trait), indent=2 if several else 0)
+            yield GAP
+            yield aside(sorts_sentence(changes))
             sides = (changes.baseline, changes.contender)
             for name, counts in zip(sides, changes.answers, strict=True) if changes.answers[1].total else ():
-                screen.say(f"{names[name]}: {counts}", indent=2, hang=4)
+                yield aside(f"{names[name]}: {counts}")
             for line in left_out_sentences(changes):
-                screen.say(line, indent=2, hang=4)
-            screen.gap()
+                yield aside(line)
+            yield GAP
             if not several or everything:
-                _show_changed(screen, changes, names, everything=everything)
-    _show_metrics(screen, comparison, names, details=details)
+                yield from _show_changed(changes, names, everything=everything)
+    yield from _show_metrics(comparison, names, details=details)
     if slice_by is not None:
         for changes in comparison.answers:
-            _show_slices(screen, comparison, changes, slice_by, names)
+            yield from _show_slices(comparison, changes, slice_by, names)
     if comparison.warnings:
-        screen.gap()
+        yield GAP
     for warning in comparison.warnings:
-        screen.say(Styled("warning: ", DOUBT), f"compared anyway: {warning}", hang=9)
-    screen.gap()
-    screen.steps(_way_on(comparison, names, everything=everything, runs=runs))
+        yield prose(Styled("warning: ", DOUBT), f"compared anyway: {warning}", hang=9)
+    yield GAP
+    yield Steps(_way_on(comparison, names, everything=everything, runs=runs))
 
 
-def _show_changed(screen: Screen, changes: AnswerChanges, names: dict[str, str], *, everything: bool) -> None:
+def _show_changed(changes: AnswerChanges, names: dict[str, str], *, everything: bool) -> Blocks:
     full = len(changes.worse) + len(changes.better) if everything else 1
     shown = [*changes.worse[: full + _ASKED], *changes.better[: full + _ASKED]]
     hang = 12 + min(max((len(called(each)) for each in shown), default=0), 18)
@@ -250,25 +255,25 @@ def _show_changed(screen: Screen, changes: AnswerChanges, names: dict[str, str],
     for word, answers in (("worse", changes.worse), ("better", changes.better)):
         asked = 0 if everything else 1 if len(answers) > 2 else len(answers)
         for place, each in enumerate(answers[: full + asked]):
-            name = shortened(screen.clean(called(each)), 18)
+            name = shortened(one_line(called(each), 1000), 18)
             first = Styled(f"{word:<8}", _STYLES[word]) if not place else " " * 8
             space = " " * (hang - 10 - cells(name))
-            screen.say(first, name, space, one_line(each.question, 300), indent=2, hang=hang)
+            yield prose(first, name, space, one_line(each.question, 300), indent=2, hang=hang)
             if place < full and each.before is None and each.now is None:
                 metric, scores = next(iter(each.scores.items()), ("", (None, None)))
                 before, now = map(figure, scores)
-                screen.say(f"{metric}  {before} → {now}", indent=hang)
+                yield prose(f"{metric}  {before} → {now}", indent=hang)
             elif place < full:
                 for name, text in ((changes.baseline, each.before), (changes.contender, each.now)):
                     label = shortened(names[name], 18)
-                    screen.labelled(label, text or NOTHING, indent=hang, hang=hang + width, lines=4)
+                    yield Labelled(label, text or NOTHING, indent=hang, hang=hang + width, lines=4)
         more = answers[full + asked :]
         if more:
-            screen.say(f"{len(more):,} more: {names_of(more)}", indent=10, hang=12)
-    screen.gap()
+            yield prose(f"{len(more):,} more: {names_of(more)}", indent=10, hang=12)
+    yield GAP
 
 
-def _show_metrics(screen: Screen, comparison: Comparison, names: dict[str, str], *, details: bool) -> None:
+def _show_metrics(comparison: Comparison, names: dict[str, str], *, details: bool) -> Blocks:
     several = len(comparison.contenders) > 1
     base, now = (shortened(names[each], 12) for each in (comparison.baseline, comparison.contenders[0]))
     rows: list[list[Cell]] = []
@@ -291,18 +296,18 @@ def _show_metrics(screen: Screen, comparison: Comparison, names: dict[str, str],
         )
     if not rows:
         return
-    screen.add_rows(rows)
+    yield table(rows)
     tested = number_word(len(rows))
     if len(rows) > 1:
-        screen.say(
+        yield prose(
             f"An interval is for one metric alone; the verdict allows for {tested} being tested at once.",
             indent=2,
         )
     if comparison.unshared_metrics:
         unshared = ", ".join(comparison.unshared_metrics)
-        screen.say(f"scored in one run alone, so not compared: {unshared}", indent=2, hang=4)
+        yield aside(f"scored in one run alone, so not compared: {unshared}")
     if details:
-        _show_details(screen, comparison, names)
+        yield from _show_details(comparison, names)
 
 
 def _detail_cells(each: MetricComparison, *, leaves: int = 0, joins: int = 0) -> list[Cell]:
@@ -315,10 +320,10 @@ def _detail_cells(each: MetricComparison, *, leaves: int = 0, joins: int = 0) ->
     return [(right(name, leaves=leaves, joins=joins), cell) for name, cell in cells_of.items()]
 
 
-def _show_details(screen: Screen, comparison: Comparison, names: dict[str, str]) -> None:
-    screen.gap()
+def _show_details(comparison: Comparison, names: dict[str, str]) -> Blocks:
+    yield GAP
     several = len(comparison.contenders) > 1
-    screen.add_rows(
+    yield table(
         [
             ("metric", each.metric + (f", {names[each.contender]}" if several else "")),
             (right("answers"), f"{each.n:,}"),
@@ -338,16 +343,14 @@ def _show_details(screen: Screen, comparison: Comparison, names: dict[str, str])
         if changes.is_tested
     ]
     for note in notes:
-        screen.say(Styled(note, DIM), indent=2)
+        yield prose(Styled(note, DIM), indent=2)
 
 
-def _show_slices(
-    screen: Screen, comparison: Comparison, changes: AnswerChanges, kind: str, names: dict[str, str]
-) -> None:
+def _show_slices(comparison: Comparison, changes: AnswerChanges, kind: str, names: dict[str, str]) -> Blocks:
     groups = changes.slices.get(kind, {})
-    screen.gap()
+    yield GAP
     if not groups:
-        screen.say(f"no answer has a {kind.replace('_', ' ')}", indent=2)
+        yield prose(f"no answer has a {kind.replace('_', ' ')}", indent=2)
         return
     metrics = list(dict.fromkeys(each.metric for each in comparison.metrics))
     of = f" of {names[changes.contender]}" if len(comparison.contenders) > 1 else ""
@@ -371,8 +374,8 @@ def _show_slices(
                     (right("scored", leaves=COUNT), f"{n:,}"),
                 ]
             )
-    screen.add_rows(rows)
-    screen.say("Groups are only looked at: none of these differences is tested.", indent=2)
+    yield table(rows)
+    yield prose("Groups are only looked at: none of these differences is tested.", indent=2)
 
 
 def _way_on(

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rag_evaluation_framework.judging.verdict import GRADES
+from rag_evaluation_framework.reports.blocks import one_line
 from rag_evaluation_framework.reports.cases import counts_sentences, expected_and_got, failed_answers, kind_of
-from rag_evaluation_framework.reports.screen import one_line
 from rag_evaluation_framework.reports.verdict_lines import (
     headline,
     listed_regressions,

@@ -8,26 +8,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.reports.compared_answers import short_names
-from rag_evaluation_framework.reports.screen import (
+from rag_evaluation_framework.reports.blocks import (
     BAD,
     BAR,
     BOLD,
     BY,
     COUNT,
     DOUBT,
+    GAP,
     GOOD,
     NOTHING,
     SIZE,
+    Blocks,
     Cell,
     Column,
-    Screen,
+    Drawn,
+    Steps,
     Styled,
+    aside,
     by,
     figure,
     listed,
+    prose,
     right,
+    table,
 )
+from rag_evaluation_framework.reports.compared_answers import short_names
 from rag_evaluation_framework.results.benchmark_history import BUSY, is_percentile
 from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, in_runs
 from rag_evaluation_framework.results.trend import LEAST_RUNS, MetricTrend
@@ -69,19 +75,17 @@ def _expected(trend: MetricTrend) -> str:
     return NOTHING if trend.low is None else f"[{figure(trend.low)}, {figure(trend.high)}]"
 
 
-def show_trends(
-    screen: Screen, trends: Sequence[MetricTrend], *, runs: Path = DEFAULT_RUNS_DIRECTORY
-) -> None:
+def describe_trends(trends: Sequence[MetricTrend], *, runs: Path = DEFAULT_RUNS_DIRECTORY) -> Blocks:
     """Add the verdict, then each metric with its course, its latest value and what was expected."""
     word, colon, rest = trend_sentence(trends).partition(":")
-    screen.say(Styled(word, f"{BOLD} {_STYLES.get(word.lower(), '')}".strip()), f"{colon}{rest}")
+    yield prose(Styled(word, f"{BOLD} {_STYLES.get(word.lower(), '')}".strip()), f"{colon}{rest}")
     if not trends:
         return
-    screen.gap()
-    screen.add_rows(
+    yield GAP
+    yield table(
         [
             ("metric", each.metric),
-            (Column("course", leaves=BAR), "" if screen.plain or screen.plain_bars else course(each)),
+            (Column("course", leaves=BAR), Drawn(course(each), "", is_bar=True)),
             (right("latest"), figure(each.current.value)),
             ("expected", _expected(each)),
             ("verdict", Styled(_WORDS[each.verdict], _STYLES.get(_WORDS[each.verdict], ""))),
@@ -92,22 +96,22 @@ def show_trends(
     )
     first = trends[0].current
     if any(each.low is not None for each in trends):
-        screen.say("Expected: where the next run of an unchanged system falls in 19 of 20 cases.", indent=2)
+        yield prose("Expected: where the next run of an unchanged system falls in 19 of 20 cases.", indent=2)
     for reason in dict.fromkeys(each.reason for each in trends if each.reason):
         if reason not in rest:  # which the headline has said
             names = [each.metric for each in trends if each.reason == reason]
-            screen.say(f"{listed(names)}: {reason}", indent=2, hang=4)
+            yield aside(f"{listed(names)}: {reason}")
     if excluded := max(each.n_excluded for each in trends):
         those = counted(excluded, "earlier run does", "earlier runs do")
-        screen.say(f"{those} not count: another dataset, another method, or too few samples", indent=2)
-    screen.gap()
-    screen.say(f"run {first.evaluation_id}, dataset {first.data}")
+        yield prose(f"{those} not count: another dataset, another method, or too few samples", indent=2)
+    yield GAP
+    yield prose(f"run {first.evaluation_id}, dataset {first.data}")
     worse = [each for each in trends if each.verdict == "regression"]
     before = next((each.history[-1] for each in worse or trends if each.history), None)
     if before is not None and (worse or any(len(each.history) < LEAST_RUNS for each in trends)):
         ids = short_names([before.evaluation_id, first.evaluation_id])
         purpose = "which answers changed" if worse else "with the run before it, answer by answer"
-        screen.steps([(f"rag-eval compare {' '.join(ids.values())}{in_runs(runs)}", purpose)])
+        yield Steps([(f"rag-eval compare {' '.join(ids.values())}{in_runs(runs)}", purpose)])
 
 
 def course(trend: MetricTrend) -> str:
@@ -164,28 +168,28 @@ def pace_sentence(kept: KeptBenchmark) -> str:
     return f"{pace.word.capitalize()} than last time: {now}, last time {last}"
 
 
-def show_benchmark(screen: Screen, kept: KeptBenchmark, *, again: str) -> None:
+def describe_benchmark(kept: KeptBenchmark, *, again: str) -> Blocks:
     """Add the sentence, the figures of now and before, what was asked, what was found, where it is kept."""
     pace, now = kept.pace, kept.pace.now
     word, mark, rest = _parted(pace_sentence(kept))
-    screen.say(Styled(word, f"{BOLD} {_PACE_STYLES[pace.word]}".strip()), f"{mark}{rest}")
+    yield prose(Styled(word, f"{BOLD} {_PACE_STYLES[pace.word]}".strip()), f"{mark}{rest}")
     if kept.failures:
         told = ", ".join(f"{kind} {number:,}" for kind, number in kept.failures.items())
         failed = f"{now['failed_queries']:,} of {counted(now['total_queries'], 'request')} failed ({told})"
-        screen.say(Styled(failed, BAD), "; the times are of the others")
-    screen.gap()
-    _table(screen, kept)
-    screen.gap()
+        yield prose(Styled(failed, BAD), "; the times are of the others")
+    yield GAP
+    yield from _table(kept)
+    yield GAP
     for line in _about(kept):
-        screen.say(line, indent=2, hang=4)
-    screen.gap()
+        yield aside(line)
+    yield GAP
     folders = dict.fromkeys(path.parent for path in kept.files)
     for folder in folders:
         names = ", ".join(path.name for path in kept.files if path.parent == folder)
-        screen.say(f"kept in {folder}: {names}", hang=8)
+        yield prose(f"kept in {folder}: {names}", hang=8)
     if kept.results is not None:
-        screen.say(f"results in {kept.results}", hang=11)
-    screen.steps(_next(kept, again))
+        yield prose(f"results in {kept.results}", hang=11)
+    yield Steps(_next(kept, again))
 
 
 def _parted(sentence: str) -> tuple[str, str, str]:
@@ -193,7 +197,7 @@ def _parted(sentence: str) -> tuple[str, str, str]:
     return sentence[:mark], sentence[mark : mark + 1], sentence[mark + 1 :]
 
 
-def _table(screen: Screen, kept: KeptBenchmark) -> None:
+def _table(kept: KeptBenchmark) -> Blocks:
     rows: list[list[Cell]] = []
     names = _percentiles(kept.latency)
     for throughput, latency in ((kept.pace.now, kept.latency), *reversed(kept.earlier[-_SHOWN + 1 :])):
@@ -208,10 +212,10 @@ def _table(screen: Screen, kept: KeptBenchmark) -> None:
                 (right("failed", leaves=COUNT), f"{throughput.get('failed_queries', 0):,}"),
             ]
         )
-    screen.add_rows(rows)
+    yield table(rows)
     if len(kept.earlier) >= _SHOWN:
         hidden = counted(len(kept.earlier) - _SHOWN + 1, "earlier measurement")
-        screen.say(f"{hidden} in the file", indent=2)
+        yield prose(f"{hidden} in the file", indent=2)
 
 
 def _about(kept: KeptBenchmark) -> list[str]:

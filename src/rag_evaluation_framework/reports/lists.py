@@ -15,26 +15,32 @@ from rag_evaluation_framework.errors import MissingExtraError, UsageError
 from rag_evaluation_framework.extensions import Registry, Specification
 from rag_evaluation_framework.judging.methods import MethodCard
 from rag_evaluation_framework.metrics.declaration import Metric
-from rag_evaluation_framework.reports.cases import labels_to_confirm
-from rag_evaluation_framework.reports.screen import (
+from rag_evaluation_framework.reports.blocks import (
     BAD,
     BOLD,
     BY,
     COUNT,
     DIFFERENCE,
     DOUBT,
+    GAP,
     GOOD,
     NOTHING,
     SIZE,
     STYLES,
+    Blocks,
     Column,
+    Command,
     Piece,
-    Screen,
+    Steps,
     Styled,
+    Table,
     figure,
     interval_header,
+    prose,
     right,
+    table,
 )
+from rag_evaluation_framework.reports.cases import labels_to_confirm
 from rag_evaluation_framework.reports.verdict_lines import resuming_command
 from rag_evaluation_framework.results.run_folder import in_runs, short_id
 from rag_evaluation_framework.results.run_groups import ListedRun
@@ -44,12 +50,12 @@ from rag_evaluation_framework.text.languages import language_name
 # The datasets of a folder.
 
 
-def show_datasets(screen: Screen, folder: Path, entries: Sequence[CatalogueEntry]) -> None:
+def describe_datasets(folder: Path, entries: Sequence[CatalogueEntry]) -> Blocks:
     """Add the table, and below it what is broken."""
     if not entries:
-        screen.say(f"{folder}: no dataset here. Golden sets and rows are shown by rag-eval stats FILE")
+        yield prose(f"{folder}: no dataset here. Golden sets and rows are shown by rag-eval stats FILE")
         return
-    screen.add_rows(
+    yield table(
         [
             (Column("id", flexible=True), entry.dataset_id or NOTHING),
             ("version", entry.version or NOTHING),
@@ -60,11 +66,11 @@ def show_datasets(screen: Screen, folder: Path, entries: Sequence[CatalogueEntry
         ]
         for entry in entries
     )
-    screen.gap()
+    yield GAP
     for entry in entries:
         if entry.error:
             file = "" if entry.error.startswith(str(entry.path)) else f"{entry.path}: "
-            screen.say(f"broken: {file}{entry.error}", hang=2)
+            yield prose(f"broken: {file}{entry.error}", hang=2)
 
 
 # The runs of a folder, as a table for people and as rows for machines.
@@ -74,15 +80,15 @@ _NO_COMMAND = "the program that began it"
 _STATES = {"complete": GOOD, "incomplete": DOUBT, "running": DOUBT, "broken": BAD}
 
 
-def show_runs(screen: Screen, folder: Path, rows: Sequence[dict[str, Any]]) -> None:
+def describe_runs(folder: Path, rows: Sequence[dict[str, Any]]) -> Blocks:
     """Add the table, and below it what is broken and how to continue what is left to do."""
     if not rows:
-        screen.say(f"No runs in {folder}.")
+        yield prose(f"No runs in {folder}.")
         return
     left = {name: header for name, header in _LEFT.items() if any(row[name] for row in rows)}
     counts, questions = {"failed": "failed", **left}, right("questions", leaves=COUNT)
     today = max(row["started_at"] or "" for row in rows)[:10]
-    screen.add_rows(
+    yield table(
         [
             ("run", row["run_id"]),
             ("state", Styled(row["state"], _STATES.get(row["state"], ""))),
@@ -96,11 +102,11 @@ def show_runs(screen: Screen, folder: Path, rows: Sequence[dict[str, Any]]) -> N
     )
     for row in rows:
         if row["error"]:
-            screen.say(f"broken: {row['run_id']}: {row['error']}", hang=2)
+            yield prose(f"broken: {row['run_id']}: {row['error']}", hang=2)
         if row["owner"]:
-            screen.say(f"running: {row['run_id']}: {row['owner']}", hang=2)
+            yield prose(f"running: {row['run_id']}: {row['owner']}", hang=2)
         if _is_left(row):
-            screen.command("continue with:", row["resume"] or _NO_COMMAND)
+            yield Command("continue with:", row["resume"] or _NO_COMMAND)
 
 
 def _count(number: int | None) -> str:
@@ -149,10 +155,10 @@ def run_row(run: ListedRun) -> dict[str, Any]:
 _SHOWN_METRICS = 3
 
 
-def show_results(screen: Screen, folder: Path, found: Sequence[StoredResult]) -> None:
+def describe_results(folder: Path, found: Sequence[StoredResult]) -> Blocks:
     """Add a line for each evaluation that is stored, the latest first, and how to compare the last two."""
     if not found:
-        screen.say(f"No results in {folder}.")
+        yield prose(f"No results in {folder}.")
         return
     times = Counter(metric for each in found for metric in each.metrics)
     metrics = [metric for metric, _ in times.most_common(_SHOWN_METRICS)]
@@ -160,7 +166,7 @@ def show_results(screen: Screen, folder: Path, found: Sequence[StoredResult]) ->
     # The metric that fewest have leaves first.
     figures = {metric: right(metric, leaves=DIFFERENCE - place / 10) for place, metric in enumerate(metrics)}
     correct = right("correct", leaves=COUNT)
-    screen.add_rows(
+    yield table(
         [
             ("run", each.id),
             (Column("when", leaves=COUNT), clock_time(each.when, today=today)),
@@ -174,14 +180,14 @@ def show_results(screen: Screen, folder: Path, found: Sequence[StoredResult]) ->
     )
     for each in found:
         if each.error:
-            screen.say(f"broken: {each.error}", hang=2)
+            yield prose(f"broken: {each.error}", hang=2)
         if stale := each.answers.get("to_confirm"):
-            screen.say(f"{each.id}: {labels_to_confirm(stale)}", hang=2)
+            yield prose(f"{each.id}: {labels_to_confirm(stale)}", hang=2)
     ids = [each.id for each in found if each.error is None]
     same = [each.id for each in found if each.error is None and each.dataset == found[0].dataset][:2]
     if len(same) == 2 and len(set(ids)) == len(ids):
         older, newer = (short_id(folder / each) if (folder / each).is_dir() else each for each in same[::-1])
-        screen.steps([(f"rag-eval compare {older} {newer}{in_runs(folder)}", "")])
+        yield Steps([(f"rag-eval compare {older} {newer}{in_runs(folder)}", "")])
 
 
 # The declared metrics as rows, and on a screen.
@@ -210,24 +216,24 @@ def metric_rows(metrics: Sequence[Metric]) -> list[dict[str, Any]]:
     ]
 
 
-def show_metrics(screen: Screen, metrics: Sequence[Metric], *, whole: bool = False) -> None:
+def describe_metrics(metrics: Sequence[Metric], *, whole: bool = False) -> Blocks:
     """Add the metrics family by family: name, direction, needs, version, then meaning and formula.
 
     The ``whole`` of one has also what becomes of empty data, and where it is from.
     """
     for family, members in groupby(metrics, key=lambda metric: metric.family):
-        screen.gap()
-        screen.say(Styled(family, BOLD))
+        yield GAP
+        yield prose(Styled(family, BOLD))
         for metric in members:
-            screen.gap()
-            _show_metric(screen, metric, whole=whole)
+            yield GAP
+            yield from _show_metric(metric, whole=whole)
 
 
-def _show_metric(screen: Screen, metric: Metric, *, whole: bool) -> None:
+def _show_metric(metric: Metric, *, whole: bool) -> Blocks:
     direction = "higher is better" if metric.higher_is_better else "lower is better"
     ways = f"; by {', '.join(metric.methods)}" if metric.methods else ""
     needs = ", ".join(metric.needs)
-    screen.say(f"{metric.signature}   ({direction}; needs {needs}{ways}; version {metric.version})", hang=6)
+    yield prose(f"{metric.signature}   ({direction}; needs {needs}{ways}; version {metric.version})", hang=6)
     told = [metric.summary, f"= {metric.formula}"]
     if metric.languages():
         told.append(f"without a judge measured on {languages_told(metric)}; others are skipped")
@@ -237,7 +243,7 @@ def _show_metric(screen: Screen, metric: Metric, *, whole: bool) -> None:
         told += [f"empty: {metric.empty}"] if metric.empty else []
         told += [f"from: {metric.source}"] if metric.source else []
     for line in told:
-        screen.say(line, indent=4, hang=6)
+        yield prose(line, indent=4, hang=6)
 
 
 def languages_told(measured: Metric | MethodCard) -> str:
@@ -249,24 +255,24 @@ def languages_told(measured: Metric | MethodCard) -> str:
 # The cards of the offline methods.
 
 
-def show_method_cards(screen: Screen, cards: Sequence[MethodCard], *, whole: bool = False) -> None:
+def describe_method_cards(cards: Sequence[MethodCard], *, whole: bool = False) -> Blocks:
     """Add each card: what the method is, sees and does not see; and the ``whole`` of one: all its figures."""
     for card in cards:
-        screen.gap()
-        screen.say(f"{card.name}   (version {card.version}; {', '.join(card.metrics)})", hang=6)
+        yield GAP
+        yield prose(f"{card.name}   (version {card.version}; {', '.join(card.metrics)})", hang=6)
         told = [card.summary, f"measured on {languages_told(card)}; texts in other languages are skipped"]
         told += [*(f"+ {text}" for text in card.sees), *(f"- {text}" for text in card.does_not_see)]
         if whole:
             told += [f"fitted on: {card.fitted_on}", f"plain: {card.plain}", f"measured {card.date}"]
         for line in told:
-            screen.say(line, indent=4, hang=6)
+            yield prose(line, indent=4, hang=6)
         if whole:
-            _show_agreement(screen, card)
+            yield from _show_agreement(card)
     if not whole:
-        screen.steps([(f"rag-eval list methods '{cards[0].name}'", "how far it agrees with people")])
+        yield Steps([(f"rag-eval list methods '{cards[0].name}'", "how far it agrees with people")])
 
 
-def _show_agreement(screen: Screen, card: MethodCard) -> None:
+def _show_agreement(card: MethodCard) -> Blocks:
     """Add how far a method agrees with people, the data one after the other."""
     columns = [Column("agreement with people", flexible=True), right("n", leaves=COUNT), right("value")]
     columns += [Column(interval_header()), right("plain")]
@@ -276,8 +282,8 @@ def _show_agreement(screen: Screen, card: MethodCard) -> None:
         interval = f"[{each.low:.3f}, {each.high:.3f}]"
         found = rows.setdefault(each.data, [[Styled(each.data, BOLD), "", "", "", ""]])
         found.append([f"  {each.figure}", f"{each.n:,}", f"{each.value:.3f}", interval, plain])
-    screen.gap()
-    screen.table(columns, [row for found in rows.values() for row in found], indent=4)
+    yield GAP
+    yield Table(columns, [row for found in rows.values() for row in found], indent=4)
 
 
 def check_rows() -> list[dict[str, Any]]:
@@ -291,14 +297,14 @@ def check_rows() -> list[dict[str, Any]]:
     return [*rows, *options]
 
 
-def show_checks(screen: Screen, rows: Sequence[dict[str, Any]]) -> None:
+def describe_checks(rows: Sequence[dict[str, Any]]) -> Blocks:
     """Add each check with its example, and how a row has several."""
     for row in rows:
-        screen.say(f"{row['name']:<14}{row['demand']}", hang=14)
+        yield prose(f"{row['name']:<14}{row['demand']}", hang=14)
         if row["example"] is not None:
-            screen.say(json.dumps(row["example"]), indent=14, hang=14)
-    screen.gap()
-    screen.say('In a row: "checks": [{"contains": "27 days"}, {"max_words": 60}]', hang=2)
+            yield prose(json.dumps(row["example"]), indent=14, hang=14)
+    yield GAP
+    yield prose('In a row: "checks": [{"contains": "27 days"}, {"max_words": 60}]', hang=2)
 
 
 # Components of one kind, ours and those of installed packages, with their settings.
@@ -382,13 +388,13 @@ def _default(value: Any) -> str:
     return str(Specification("", {"": value}))[2:-1]
 
 
-def show_components(screen: Screen, rows: Sequence[dict[str, Any]]) -> None:
+def describe_components(rows: Sequence[dict[str, Any]]) -> Blocks:
     """Add each component: how it is written, whose it is, and what it is."""
     for row in rows:
-        screen.gap()
+        yield GAP
         whose = "" if row["package"] is None else f"   (of {row['package']})"
-        screen.say(f"{row['written']}{whose}", hang=6)
+        yield prose(f"{row['written']}{whose}", hang=6)
         if row["error"] is not None:
-            screen.say(Styled(row["error"], BAD), indent=4, hang=6)
+            yield prose(Styled(row["error"], BAD), indent=4, hang=6)
         elif row["summary"]:
-            screen.say(row["summary"], indent=4, hang=6)
+            yield prose(row["summary"], indent=4, hang=6)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.reports.blocks import by, difference, interval_text, measure, one_line
 from rag_evaluation_framework.reports.cases import (
     counts_sentences,
     exchanges,
@@ -24,7 +25,6 @@ from rag_evaluation_framework.reports.compared_answers import (
     trait_sentence,
 )
 from rag_evaluation_framework.reports.rows_screen import reading_sentences
-from rag_evaluation_framework.reports.screen import by, difference, interval_text, measure, one_line
 from rag_evaluation_framework.reports.sweep_screen import index_recalls
 from rag_evaluation_framework.reports.terminal import (
     check_of,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.verdict import CORRECT, name_of_state
-from rag_evaluation_framework.reports.screen import Column, Screen, one_line, right
+from rag_evaluation_framework.reports.blocks import GAP, Blocks, Column, Steps, one_line, prose, right, table
 from rag_evaluation_framework.results.noise import Noise
 from rag_evaluation_framework.results.run_folder import in_runs, short_id
 from rag_evaluation_framework.results.verdicts import BASELINE
@@ -15,24 +15,24 @@ from rag_evaluation_framework.results.verdicts import BASELINE
 _LISTED = 20
 
 
-def show_noise(screen: Screen, noise: Noise, *, runs: Path) -> None:
+def describe_noise(noise: Noise, *, runs: Path) -> Blocks:
     """Show the rate, what it comes from, the unstable questions and the next steps."""
     error = f"(standard error {100 * noise.standard_error:.1f}%)"
-    screen.say(f"An unchanged agent fails this gate in {100 * noise.rate:.1f}% of runs {error}.")
+    yield prose(f"An unchanged agent fails this gate in {100 * noise.rate:.1f}% of runs {error}.")
     asked = f"{counted(noise.answers, 'answer')} to {counted(noise.questions, 'question')}"
-    screen.say(f"Estimated from {asked}, by {noise.pairs:,} simulated pairs of runs.", indent=2)
+    yield prose(f"Estimated from {asked}, by {noise.pairs:,} simulated pairs of runs.", indent=2)
     for name, share in noise.causes.items():
         label = "against a baseline" if name == BASELINE else name
-        screen.say(f"{label}: {100 * share:.1f}% of the runs", indent=2)
+        yield prose(f"{label}: {100 * share:.1f}% of the runs", indent=2)
     for name, share in noise.missed.items():
         told = f"{name} is missed in {100 * share:.1f}% of the runs: not noise, and not counted above"
-        screen.say(told, indent=2)
+        yield prose(told, indent=2)
     if noise.calls:
-        screen.say(f"Asking again takes {noise.calls:.1f} answers per run.", indent=2)
-    screen.gap()
+        yield prose(f"Asking again takes {noise.calls:.1f} answers per run.", indent=2)
+    yield GAP
     if not noise.unstable:
-        screen.say("No question is unstable: the answers to each have one grade.")
-    screen.add_rows(
+        yield prose("No question is unstable: the answers to each have one grade.")
+    yield table(
         [
             (Column("unstable question", flexible=True), one_line(each.question, 200)),
             (right("correct"), f"{each.correct} of {each.asked}"),
@@ -42,15 +42,15 @@ def show_noise(screen: Screen, noise: Noise, *, runs: Path) -> None:
         for each in noise.unstable[:_LISTED]
     )
     if len(noise.unstable) > _LISTED:
-        screen.say(f"{len(noise.unstable) - _LISTED:,} more with --json", indent=2)
-    screen.gap()
+        yield prose(f"{len(noise.unstable) - _LISTED:,} more with --json", indent=2)
+    yield GAP
     paths = [path for run in noise.runs if (path := runs / run).is_dir()]
     if paths:
         run, at = " ".join(map(short_id, paths)), in_runs(runs)
         steps = [(f"rag-eval aa {run} --max-regressions 1{at}", "measure a gate that allows one regression")]
         if noise.unstable:
             steps.insert(0, (f"rag-eval show {short_id(paths[0])}{at}", "read the answers that differ"))
-        screen.steps(steps)
+        yield Steps(steps)
 
 
 def _other_grades(grades: Mapping[str, int]) -> str:

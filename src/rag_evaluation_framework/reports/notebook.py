@@ -13,6 +13,21 @@ from typing import Any
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.reports import cases
+from rag_evaluation_framework.reports.blocks import (
+    BAD,
+    GOOD,
+    NOTHING,
+    STYLES,
+    Column,
+    by,
+    difference,
+    figure,
+    interval_text,
+    listed,
+    measure,
+    one_line,
+    right,
+)
 from rag_evaluation_framework.reports.compared_answers import (
     called,
     comparison_sentence,
@@ -24,22 +39,7 @@ from rag_evaluation_framework.reports.compared_answers import (
 )
 from rag_evaluation_framework.reports.rows_screen import reading_sentences
 from rag_evaluation_framework.reports.run_page import place
-from rag_evaluation_framework.reports.screen import (
-    BAD,
-    GOOD,
-    NOTHING,
-    STYLES,
-    Column,
-    Screen,
-    by,
-    difference,
-    figure,
-    interval_text,
-    listed,
-    measure,
-    one_line,
-    right,
-)
+from rag_evaluation_framework.reports.screen import Screen
 from rag_evaluation_framework.reports.sweep_screen import sweep_advice
 from rag_evaluation_framework.reports.terminal import (
     check_of,

@@ -15,27 +15,33 @@ from rag_evaluation_framework.datasets.overview import Coverage, Drawn, Lengths,
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.models.spending import Spending
 from rag_evaluation_framework.records.samples import Dataset, Recorded, Sample, Usage
-from rag_evaluation_framework.reports.screen import (
+from rag_evaluation_framework.reports.blocks import (
     BAD,
     BAR,
     BY,
     COUNT,
     DIM,
+    GAP,
     GOOD,
     NOTHING,
+    Bar,
+    Blocks,
     Cell,
     Column,
+    Example,
+    Labelled,
     Piece,
-    Screen,
+    Steps,
     Styled,
-    cells,
-    cut,
+    aside,
     figure,
     interval_header,
     interval_text,
     money,
     one_line,
+    prose,
     right,
+    table,
 )
 from rag_evaluation_framework.structs import asdict
 from rag_evaluation_framework.synthesis.drafts import REASONS, Drafts
@@ -49,27 +55,27 @@ if TYPE_CHECKING:
 _LISTED = 10
 
 
-def show_agreement(screen: Screen, report: AgreementReport) -> None:
+def describe_agreement(report: AgreementReport) -> Blocks:
     """Add the figures, then the pairs and the queries that agree least."""
     annotators = f"{counted(len(report.annotators), 'annotator')} ({', '.join(report.annotators)})"
     queries = counted(report.n_queries, "query", "queries")
-    screen.say(f"{annotators}, {queries}, {report.n_shared:,} of them annotated by two or more")
+    yield prose(f"{annotators}, {queries}, {report.n_shared:,} of them annotated by two or more")
     if not report.figures:
-        screen.say("no query has two annotators: nothing to compare")
+        yield prose("no query has two annotators: nothing to compare")
         return
-    screen.gap()
-    _agreement_figures(screen, report)
+    yield GAP
+    yield from _agreement_figures(report)
     if len(report.pairs) > 1:
-        _pairs(screen, report)
+        yield from _pairs(report)
     if report.queries and report.queries[0].jaccard < 1.0:
-        _queries(screen, report)
+        yield from _queries(report)
     if report.scores and report.scores[0].difference > 0.0:
-        _scores(screen, report)
+        yield from _scores(report)
 
 
-def _agreement_figures(screen: Screen, report: AgreementReport) -> None:
+def _agreement_figures(report: AgreementReport) -> Blocks:
     confidence = next((each.interval.confidence for each in report.figures if each.interval), 0.95)
-    screen.add_rows(
+    yield table(
         [
             ("what", each.what),
             (Column("measure", leaves=BY), each.measure),
@@ -84,12 +90,12 @@ def _agreement_figures(screen: Screen, report: AgreementReport) -> None:
         for each in report.figures
     )
     for method in dict.fromkeys(each.interval.method for each in report.figures if each.interval):
-        screen.say(f"intervals: {method}, over queries", indent=2, hang=4)
+        yield aside(f"intervals: {method}, over queries")
     if any(each.value is None for each in report.figures):
         defined = "so agreement beyond chance is not defined"
-        screen.say(f"–: everybody always says the same, {defined}", indent=2, hang=4)
+        yield aside(f"–: everybody always says the same, {defined}")
     if any(each.value is not None and each.interval is None for each in report.figures):
-        screen.say("no interval: too few queries, or too alike, to tell how far off it is", indent=2, hang=4)
+        yield aside("no interval: too few queries, or too alike, to tell how far off it is")
 
 
 def _target(each: AgreementFigure) -> Piece:
@@ -99,7 +105,7 @@ def _target(each: AgreementFigure) -> Piece:
     return Styled(f">= {each.target:g} {'met' if is_met else 'missed'}", GOOD if is_met else BAD)
 
 
-def _pairs(screen: Screen, report: AgreementReport) -> None:
+def _pairs(report: AgreementReport) -> Blocks:
     rows: list[list[Cell]] = [
         [
             (Column("annotators", flexible=True), " – ".join(pair.pair)),
@@ -110,10 +116,10 @@ def _pairs(screen: Screen, report: AgreementReport) -> None:
         ]
         for pair in report.pairs
     ]
-    _least(screen, "pairs that agree least first", rows)
+    yield from _least("pairs that agree least first", rows)
 
 
-def _queries(screen: Screen, report: AgreementReport) -> None:
+def _queries(report: AgreementReport) -> Blocks:
     rows: list[list[Cell]] = [
         [
             (Column("query", flexible=True), query.query_id),
@@ -125,10 +131,10 @@ def _queries(screen: Screen, report: AgreementReport) -> None:
         for query in report.queries
         if query.jaccard < 1.0
     ]
-    _least(screen, "queries whose marked characters agree least first", rows)
+    yield from _least("queries whose marked characters agree least first", rows)
 
 
-def _scores(screen: Screen, report: AgreementReport) -> None:
+def _scores(report: AgreementReport) -> Blocks:
     rows: list[list[Cell]] = [
         [
             (Column("query", flexible=True), row.query_id),
@@ -140,15 +146,15 @@ def _scores(screen: Screen, report: AgreementReport) -> None:
         for row in report.scores
         if row.difference > 0.0
     ]
-    _least(screen, "answers whose scores differ most first", rows)
+    yield from _least("answers whose scores differ most first", rows)
 
 
-def _least(screen: Screen, title: str, rows: Sequence[Sequence[Cell]]) -> None:
-    screen.gap()
-    screen.say(title)
-    screen.add_rows(rows[:_LISTED])
+def _least(title: str, rows: Sequence[Sequence[Cell]]) -> Blocks:
+    yield GAP
+    yield prose(title)
+    yield table(rows[:_LISTED])
     if (more := len(rows) - _LISTED) > 0:
-        screen.say(f"{more:,} more (--json has all)", indent=2)
+        yield prose(f"{more:,} more (--json has all)", indent=2)
 
 
 # A dataset in figures.
@@ -158,92 +164,92 @@ _SHOWN_FILES = 5
 _BAR_CELLS = 30
 
 
-def show_overview(screen: Screen, overview: Overview) -> None:
+def describe_overview(overview: Overview) -> Blocks:
     """Add what there is, how long it is, and how it spreads; parts without data are left out."""
-    _head(screen, overview)
+    yield from _head(overview)
     if overview.lengths:
-        screen.gap()
-        _lengths_table(screen, overview)
+        yield GAP
+        yield from _lengths_table(overview)
     for kind in ("questions", "documents"):
         if kind in overview.lengths:
-            _histogram(screen, f"{kind} by length", overview.lengths[kind])
+            yield from _histogram(f"{kind} by length", overview.lengths[kind])
             break
     for label, counts in overview.labels.items():
-        _counts_table(screen, label, list(counts.items()), overview.samples or 0)
+        yield from _counts_table(label, list(counts.items()), overview.samples or 0)
     if overview.coverage:
-        screen.gap()
-        _coverage(screen, overview.coverage)
+        yield GAP
+        yield from _coverage(overview.coverage)
 
 
-def _head(screen: Screen, overview: Overview) -> None:
+def _head(overview: Overview) -> Blocks:
     if overview.samples is None:
         files = sum(overview.files.values())
         kinds = ", ".join(f"{count:,} {suffix}" for suffix, count in overview.files.items())
-        screen.say(overview.path)
-        screen.say(f"{counted(files, 'document')} ({kinds})" if files else "no documents", hang=2)
+        yield prose(overview.path)
+        yield prose(f"{counted(files, 'document')} ({kinds})" if files else "no documents", hang=2)
         if overview.unreadable:
             named = ", ".join(overview.unreadable[:_SHOWN_FILES])
             more = ", …" if len(overview.unreadable) > _SHOWN_FILES else ""
             unread = counted(len(overview.unreadable), "file")
-            screen.say(f"{unread} whose text cannot be read: {named}{more}", hang=2)
+            yield prose(f"{unread} whose text cannot be read: {named}{more}", hang=2)
         return
     known = [overview.dialect, overview.dataset_id, overview.version]
     having = ", ".join(f"{count:,} with {_words(what)}" for what, count in overview.having.items())
-    screen.say(f"{overview.path} ({', '.join(name for name in known if name)})", hang=2)
-    screen.say(counted(overview.samples, "sample") + (f": {having}" if having else ""), hang=2)
+    yield prose(f"{overview.path} ({', '.join(name for name in known if name)})", hang=2)
+    yield prose(counted(overview.samples, "sample") + (f": {having}" if having else ""), hang=2)
 
 
-def _lengths_table(screen: Screen, overview: Overview) -> None:
+def _lengths_table(overview: Overview) -> Blocks:
     columns = ("count", "min", "median", "p95", "max", "total")
-    screen.add_rows(
+    yield table(
         [("characters", _words(name)), *((right(column), f"{summary[column]:,}") for column in columns)]
         for name, lengths in overview.lengths.items()
         if (summary := lengths.summary())
     )
 
 
-def _histogram(screen: Screen, title: str, lengths: Lengths) -> None:
+def _histogram(title: str, lengths: Lengths) -> Blocks:
     bins = lengths.bins()
     largest = max(count for _, _, count in bins)
-    screen.gap()
-    screen.add_rows(
+    yield GAP
+    yield table(
         [
             (right(title), f"{start:,}–{end:,}" if end > start else f"{start:,}"),
             (right("count"), f"{count:,}"),
-            (Column("", leaves=BAR), screen.bar(count / largest, size=_BAR_CELLS)),
+            (Column("", leaves=BAR), Bar(count / largest, _BAR_CELLS)),
         ]
         for start, end, count in bins
     )
 
 
-def _counts_table(screen: Screen, label: str, counts: Sequence[tuple[str, int]], samples: int) -> None:
+def _counts_table(label: str, counts: Sequence[tuple[str, int]], samples: int) -> Blocks:
     largest = max(count for _, count in counts)
-    screen.gap()
-    screen.add_rows(
+    yield GAP
+    yield table(
         [
             (Column(label, flexible=True), value),
             (right("count"), f"{count:,}"),
             (right("share"), f"{100 * count / samples:.1f} %"),
-            (Column("", leaves=BAR), screen.bar(count / largest, size=_BAR_CELLS)),
+            (Column("", leaves=BAR), Bar(count / largest, _BAR_CELLS)),
         ]
         for value, count in counts[:_SHOWN_VALUES]
     )
     more = len(counts) - _SHOWN_VALUES
     if more > 0:
-        screen.say(f"and {counted(more, 'more value')}", indent=2)
+        yield prose(f"and {counted(more, 'more value')}", indent=2)
 
 
-def _coverage(screen: Screen, coverage: Coverage) -> None:
+def _coverage(coverage: Coverage) -> Blocks:
     if coverage.documents is None:
-        screen.say(f"{counted(coverage.relevant, 'document')} relevant to at least one query")
+        yield prose(f"{counted(coverage.relevant, 'document')} relevant to at least one query")
     else:
         covered = f"{coverage.covered or 0:,} of {counted(coverage.documents, 'document')}"
-        screen.say(f"{covered} relevant to at least one query", hang=2)
+        yield prose(f"{covered} relevant to at least one query", hang=2)
         if coverage.missing:
-            screen.say(f"{counted(coverage.missing, 'relevant document')} not in the file")
+            yield prose(f"{counted(coverage.missing, 'relevant document')} not in the file")
     if coverage.most_used:
         used = ", ".join(f"{document} ({count:,})" for document, count in coverage.most_used)
-        screen.say(f"most used: {used}", hang=2)
+        yield prose(f"most used: {used}", hang=2)
 
 
 def _words(name: str) -> str:
@@ -268,12 +274,12 @@ def spending_text(name: str, spending: Spending, *, failed_votes: Mapping[str, i
     return ", ".join(parts)
 
 
-def show_judge_card(screen: Screen, card: JudgeCard, path: str) -> None:
+def describe_judge_card(card: JudgeCard, path: str) -> Blocks:
     """Show what is wrong with a judge, and what was measured of it."""
     verdict = "; ".join(card.faults)
-    screen.say(f"{card.judge} {verdict}" if verdict else f"{card.judge} passes: no fault was shown", hang=2)
-    screen.gap()
-    screen.add_rows(
+    yield prose(f"{card.judge} {verdict}" if verdict else f"{card.judge} passes: no fault was shown", hang=2)
+    yield GAP
+    yield table(
         [
             ("figure", each.name),
             (right("value"), f"{each.value:.2f}"),
@@ -283,14 +289,14 @@ def show_judge_card(screen: Screen, card: JudgeCard, path: str) -> None:
         ]
         for each in card.figures
     )
-    screen.gap()
+    yield GAP
     failed = ", ".join(f"{kind} {count:,}" for kind, count in card.failures.items())
     told = [counted(card.calls, "question"), f"{card.seconds_per_call:.2f} s each"]
     told += [] if card.cost_per_call is None else [f"{money(card.cost_per_call)} each"]
     told += [f"unusable replies: {failed}"] if failed else []
-    screen.say(", ".join(told), hang=2)
+    yield prose(", ".join(told), hang=2)
     versions = ", ".join(f"{name} {version}" for name, version in card.prompts.items())
-    screen.say(f"kept as {path} for the prompts {versions}", hang=2)
+    yield prose(f"kept as {path} for the prompts {versions}", hang=2)
 
 
 def stages_text(decided: Mapping[str, int]) -> str:
@@ -349,7 +355,7 @@ def in_words(reason: str, drafts: Drafts) -> str:
     return one_line(detail, _DETAIL_CHARACTERS)
 
 
-def show_generation(screen: Screen, summary: GenerationSummary) -> None:
+def describe_generation(summary: GenerationSummary) -> Blocks:
     """Add how many questions there are, some to judge by eye, and what was turned down and why."""
     dataset = summary.dataset
     generator = dataset.metadata.get("generator", {})
@@ -358,66 +364,59 @@ def show_generation(screen: Screen, summary: GenerationSummary) -> None:
     level = str(dataset.metadata.get("level"))
     truth = {"token": "the exact passage", "chunk": "the chunk"}.get(level, "the document")
     made = f"made by {model}" if model else "made by rules"
-    screen.say(f"{about}, each with {truth} that answers it; {made}", hang=2)
+    yield prose(f"{about}, each with {truth} that answers it; {made}", hang=2)
     if len(dataset) < (asked_for := _asked_for(summary)):
-        screen.say(
+        yield prose(
             f"{asked_for:,} were asked for: {asked_for - len(dataset):,} fewer, for the reasons below",
             indent=2,
         )
     if len(dataset):
-        screen.gap()
-        _shown_questions(screen, dataset, summary.written)
+        yield GAP
+        yield from _shown_questions(dataset, summary.written)
     if unanswerable := _unanswerable(dataset):
-        screen.say(
+        yield prose(
             f"{counted(unanswerable, 'question has', 'questions have')} no answer in the documents", indent=2
         )
-    screen.gap()
+    yield GAP
     for label, told in (("turned down", _turned_down(summary.drafts)), ("flagged", _flagged(summary.drafts))):
         if told:
-            screen.labelled(label, told, indent=2, hang=15, lines=12)
+            yield Labelled(label, told, indent=2, hang=15, lines=12)
     if not model and len(dataset):
-        screen.say(f"Made by rules: {POOR_BY_RULES}. Read them before use.", indent=2, hang=4)
+        yield aside(f"Made by rules: {POOR_BY_RULES}. Read them before use.")
     if (usage := summary.usage) is not None:
         cost = f", {money(usage.cost_usd)}" if usage.cost_usd is not None else ""
-        screen.say(
+        yield prose(
             f"{counted(usage.input_tokens or 0, 'token')} in, {usage.output_tokens or 0:,} out{cost}",
             indent=2,
         )
-    screen.gap()
+    yield GAP
     if summary.written:
-        screen.say("wrote " + ", ".join(summary.written), hang=2)
+        yield prose("wrote " + ", ".join(summary.written), hang=2)
     if summary.written and len(dataset) and summary.folder is not None and summary.upload is None:
         step = f"rag-eval retrieval {summary.folder} --dataset {quote(summary.written[0])}"
-        screen.steps([(step, "which chunker finds the passages")])
+        yield Steps([(step, "which chunker finds the passages")])
     if summary.dataset_name is not None:
-        screen.say(f"evaluations find it by the name {summary.dataset_name}", hang=2)
+        yield prose(f"evaluations find it by the name {summary.dataset_name}", hang=2)
     if (upload := summary.upload) is not None:
         sent = f"{upload.added:,} added, {upload.updated:,} updated, {upload.unchanged:,} unchanged"
         others = f"; {upload.others:,} there that are not of this dataset" if upload.others else ""
-        screen.say(f"LangSmith: {sent}{others}", hang=2)
+        yield prose(f"LangSmith: {sent}{others}", hang=2)
 
 
 POOR_BY_RULES = "of 203 about unseen texts, readers found 9 poor"
 _EXAMPLES = 3
 
 
-def _shown_questions(screen: Screen, dataset: Dataset, written: Sequence[str]) -> None:
+def _shown_questions(dataset: Dataset, written: Sequence[str]) -> Blocks:
     """Add some questions from all over the dataset, each with its answer and where that stands."""
     samples = [sample for sample in dataset.samples if sample.expectation is None] or list(dataset.samples)
     step = max(len(samples) // _EXAMPLES, 1)
     for sample in samples[: step * _EXAMPLES : step]:
         span = next(iter(sample.relevant_spans), None)
         where = "" if span is None else f"{span.file} {span.start}–{span.end}"
-        question = cut(screen.clean(sample.question), screen.width - 2)
-        space = screen.width - 2 - cells(question) - cells(where)
-        beside = " " * space + where if where and space > 1 else ""
-        screen.say(question, Styled(beside, DIM), indent=2)
-        if sample.reference:
-            screen.labelled("", sample.reference, hang=4, lines=2)
-        if where and space <= 1:
-            screen.say(Styled(where, DIM), indent=4)
+        yield Example(sample.question, where, sample.reference)
     if written:
-        screen.say(f"others: rag-eval sample {written[0]} -n 5", indent=2)
+        yield prose(f"others: rag-eval sample {written[0]} -n 5", indent=2)
 
 
 # Of one question, and of several; other reasons are said as they are.
@@ -505,26 +504,24 @@ def _drawn_row(sample: Sample) -> dict[str, Any]:
     }
 
 
-def show_drawn(screen: Screen, found: Drawn, path: Path, *, seed: int, full: bool) -> None:
+def describe_drawn(found: Drawn, path: Path, *, seed: int, full: bool) -> Blocks:
     """Add each sample drawn: where it is, what is asked, what is expected, what it rests on."""
-    screen.say(
+    yield prose(
         f"{len(found.samples):,} of {counted(found.total, 'record')} of {path}, drawn with seed {seed}",
         hang=2,
     )
     lines = 1_000_000 if full else 2
     for row in drawn_rows(found):
         place = path if row["line"] is None else f"{path}:{row['line']}"
-        screen.gap()
-        screen.say(f"{place}  ", Styled(row["id"], DIM), hang=2)
+        yield GAP
+        yield prose(f"{place}  ", Styled(row["id"], DIM), hang=2)
         for name in ("question", "reference", "answer", "category"):
             if row[name]:
-                screen.labelled(name, row[name], indent=2, hang=13, lines=1_000_000)
+                yield Labelled(name, row[name], lines=1_000_000)
         sources = row["sources"] or [""] * len(row["contexts"])
         for number, (text, source) in enumerate(zip(row["contexts"], sources, strict=True), start=1):
-            screen.labelled(
-                f"context {number}", f"{source}: {text}" if source else text, indent=2, hang=13, lines=lines
-            )
+            yield Labelled(f"context {number}", f"{source}: {text}" if source else text, lines=lines)
         for text in row["reference_contexts"]:
-            screen.labelled("true text", text, indent=2, hang=13, lines=lines)
+            yield Labelled("true text", text, lines=lines)
         if row["relevant"]:
-            screen.labelled("relevant", ", ".join(row["relevant"]), indent=2, hang=13)
+            yield Labelled("relevant", ", ".join(row["relevant"]))

@@ -15,7 +15,19 @@ from rag_evaluation_framework.evaluation.judge_forecast import (
 )
 from rag_evaluation_framework.evaluation.preflight import Plan
 from rag_evaluation_framework.models.spending import Prices
-from rag_evaluation_framework.reports.screen import DOUBT, Column, Piece, Screen, Styled, money, right
+from rag_evaluation_framework.reports.blocks import (
+    DOUBT,
+    GAP,
+    Blocks,
+    Column,
+    Piece,
+    Styled,
+    Table,
+    aside,
+    money,
+    prose,
+    right,
+)
 
 
 class Outlook(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,39 +45,37 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
     ask_again: int = 0
 
 
-def show_plan(screen: Screen, outlook: Outlook) -> None:
+def describe_plan(outlook: Outlook) -> Blocks:
     """Say what a run would do, and what it would cost."""
     plan, target, judging = outlook.plan, outlook.target, outlook.judging
     questions = counted(plan.samples, "question" if target is not None else "answer")
     wish = f"this would score {questions}" if target is None else f"this would ask {target} {questions}"
-    screen.say(f"nothing was asked; {wish}", hang=2)
-    screen.gap()
-    _show_datasets(screen, plan, outlook.forecasts, is_asked=target is not None)
-    screen.gap()
+    yield prose(f"nothing was asked; {wish}", hang=2)
+    yield GAP
+    yield from _show_datasets(plan, outlook.forecasts, is_asked=target is not None)
+    yield GAP
     if target is not None:
         again = f"; up to {outlook.ask_again} more per question that got worse" if outlook.ask_again else ""
-        screen.say(f"calls: {plan.calls:,}, and more where one has to be repeated{again}")
+        yield prose(f"calls: {plan.calls:,}, and more where one has to be repeated{again}")
     for line in () if judging is None else (_calls(plan, judging), *_judge_cost(judging)):
-        screen.say(line, hang=2)
+        yield prose(line, hang=2)
     if target is None and judging is None:
-        screen.say("cost: none; no judge is asked")
+        yield prose("cost: none; no judge is asked")
     if target is not None:
         usage = plan.usage
-        screen.say(
+        yield prose(
             f"tokens: at least {usage.input_tokens:,} in, {usage.output_tokens:,} out (estimated from "
             "questions and expected answers; what the agent adds is not known)",
             hang=2,
         )
         cost = None if outlook.prices is None else outlook.prices.cost(usage)
         known = "not known (--price-input, --price-output)" if cost is None else f"at least {money(cost)}"
-        screen.say(f"cost: {known}")
+        yield prose(f"cost: {known}")
     for warning in plan.warnings:
-        screen.say(Styled("warning: ", DOUBT), warning, hang=2)
+        yield prose(Styled("warning: ", DOUBT), warning, hang=2)
 
 
-def _show_datasets(
-    screen: Screen, plan: Plan, forecasts: Mapping[str, JudgeForecast], *, is_asked: bool
-) -> None:
+def _show_datasets(plan: Plan, forecasts: Mapping[str, JudgeForecast], *, is_asked: bool) -> Blocks:
     rows: list[list[Piece]] = [
         [
             dataset.name,
@@ -76,10 +86,10 @@ def _show_datasets(
         for dataset in plan.datasets
     ]
     names = ("questions", "calls", "judge calls") if is_asked else ("answers", "judge calls")
-    screen.table([Column("dataset", flexible=True), *map(right, names)], rows)
+    yield Table([Column("dataset", flexible=True), *map(right, names)], rows)
     for dataset in plan.datasets:
         told = ", ".join(f"{scorer.name} ({scorer.method})" for scorer in dataset.scorers)
-        screen.say(f"{dataset.name} by {told}", indent=2, hang=4)
+        yield aside(f"{dataset.name} by {told}")
 
 
 def _span(forecast: JudgeForecast) -> str:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.records.runs import Progress
-from rag_evaluation_framework.reports.screen import bar, cells, cut, money, one_line, shortened
+from rag_evaluation_framework.reports.blocks import bar, cells, cut, money, one_line, shortened
 from rag_evaluation_framework.text.display import duration
 
 _ERASE_LINE = "\r\x1b[2K"

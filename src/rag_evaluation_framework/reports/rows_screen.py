@@ -12,8 +12,8 @@ from itertools import chain
 from rag_evaluation_framework.datasets.row_fields import SHOWN, RowReading
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.records.scores import NOT_ANSWERED
+from rag_evaluation_framework.reports.blocks import Blocks, by, listed, prose
 from rag_evaluation_framework.reports.cases import names_listed, sample_name
-from rag_evaluation_framework.reports.screen import Screen, by, listed
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.run_evaluations import MOST_UNSCORED, unscored_rows
 
@@ -46,19 +46,19 @@ def reading_of_run(evaluation: Evaluation) -> RowReading:
     return RowReading("rows", {}) if reading is None else reading
 
 
-def show_reading(screen: Screen, reading: RowReading) -> None:
+def describe_reading(reading: RowReading) -> Blocks:
     """Add which field was taken for what, how many rows there are, and how to change it."""
     hang = len(reading.name) + 2
     first, second = _reading_lines(reading)
-    screen.say(f"{reading.name}: {first}", hang=hang)
-    screen.say(second, indent=hang, hang=hang)
+    yield prose(f"{reading.name}: {first}", hang=hang)
+    yield prose(second, indent=hang, hang=hang)
 
 
-def show_format(screen: Screen, name: str, format_: str, rows: int) -> None:
+def describe_format(name: str, format_: str, rows: int) -> Blocks:
     """Add whose format a file is read in, and how to change that."""
     unit, change = ("sample", "") if format_ == "traces" else ("row", "; change with --map answer=FIELD")
     told = f"{name}: read as {_TOOLS.get(format_, format_)}, {counted(rows, unit)}{change}"
-    screen.say(told, hang=len(name) + 2)
+    yield prose(told, hang=len(name) + 2)
 
 
 def reading_sentences(evaluation: Evaluation) -> list[str]:

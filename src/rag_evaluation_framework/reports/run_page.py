@@ -22,9 +22,9 @@ from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_para
 from rag_evaluation_framework.records.responses import expected_turns
 from rag_evaluation_framework.records.scores import PART_OF_KIND, Blame
 from rag_evaluation_framework.reports import cases
+from rag_evaluation_framework.reports.blocks import NOTHING, by, figure, interval_text, meaning, one_line
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.rows_screen import reading_sentences
-from rag_evaluation_framework.reports.screen import NOTHING, by, figure, interval_text, meaning, one_line
 from rag_evaluation_framework.reports.terminal import check_of, reliability_lines
 from rag_evaluation_framework.reports.verdict_lines import card_notes, headline
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, groups_of

@@ -13,11 +13,11 @@ from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.verdict import GRADES, name_of_state
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.reports import compared_answers
+from rag_evaluation_framework.reports.blocks import NOTHING, difference, figure, one_line, probability_text
 from rag_evaluation_framework.reports.cases import document_of, named_rows, sample_name
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.run_page import place as place_between
 from rag_evaluation_framework.reports.run_page import tone_of
-from rag_evaluation_framework.reports.screen import NOTHING, difference, figure, one_line, probability_text
 from rag_evaluation_framework.reports.sweep_screen import (
     SweepAdvice,
     found_by_none,

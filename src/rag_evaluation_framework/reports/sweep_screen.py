@@ -10,25 +10,30 @@ import msgspec
 
 from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.extensions import Specification, parse_specification
-from rag_evaluation_framework.reports.cases import needed_names
-from rag_evaluation_framework.reports.screen import (
+from rag_evaluation_framework.reports.blocks import (
     BAR,
     BOLD,
     COUNT,
     DIFFERENCE,
     DIM,
     DOUBT,
+    GAP,
     GOOD,
     NOTHING,
     SIZE,
     STYLES,
     USUAL,
     WIDEST,
+    Bar,
+    Blocks,
     Cell,
     Column,
-    Screen,
+    Drawn,
+    Labelled,
+    Steps,
     Styled,
     aligned,
+    aside,
     difference,
     figure,
     interval_header,
@@ -36,8 +41,11 @@ from rag_evaluation_framework.reports.screen import (
     listed,
     money,
     one_line,
+    prose,
     right,
+    table,
 )
+from rag_evaluation_framework.reports.cases import needed_names
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.run_folder import in_runs, short_id
@@ -52,9 +60,9 @@ _NEEDED = {"span_recall": "the needed text", "chunk_recall": "the needed passage
 _USEFUL = ("span_precision", "chunk_precision")
 
 
-def sweep_screen(
-    screen: Screen, sweep: Evaluation, *, unread: Mapping[str, str] | None = None, details: bool = False
-) -> None:
+def describe_sweep(
+    sweep: Evaluation, *, unread: Mapping[str, str] | None = None, details: bool = False
+) -> Blocks:
     """Add what to take and why, then the combinations, then questions that none of them finds.
 
     ``unread`` are the files of the folder that were left out, and why.
@@ -62,36 +70,36 @@ def sweep_screen(
     cells, configuration = sweep.parts, sweep.head.configuration
     if not sweep.outcome.completed:
         of = counted(len(configuration["cells"]), "combination")
-        screen.say(
-            Styled("INCOMPLETE" if screen.plain else "… INCOMPLETE", f"{BOLD} {DOUBT}"),
+        yield prose(
+            Drawn("… INCOMPLETE", "INCOMPLETE", f"{BOLD} {DOUBT}"),
             f"  {len(cells):,} of {of} begun: {one_line(sweep.outcome.reason or '', 300)}",
             hang=4,
         )
     advice = sweep_advice(sweep)
     for take, why in advice.sentences.values() if sweep.outcome.completed else ():
-        screen.say(Styled(take, BOLD if len(cells) > 1 else ""))
+        yield prose(Styled(take, BOLD if len(cells) > 1 else ""))
         for line in why:
-            screen.say(line, indent=2)
-    screen.gap()
-    _counts(screen, sweep, unread or {})
+            yield prose(line, indent=2)
+    yield GAP
+    yield from _counts(sweep, unread or {})
     for group in _by_k(sweep):
-        screen.gap()
+        yield GAP
         if len(advice.taken) > 1:
-            screen.say(f"{_results(next(iter(group.values())))} a question")
-        _combinations(screen, sweep, group, advice, details=details)
-    screen.gap()
+            yield prose(f"{_results(next(iter(group.values())))} a question")
+        yield from _combinations(sweep, group, advice, details=details)
+    yield GAP
     for line in (*_legend(sweep), *_sweep_notes(sweep, details=details)):
-        screen.say(line, hang=2)
-    _show_found_by_none(screen, sweep)
-    screen.gap()
+        yield prose(line, hang=2)
+    yield from _show_found_by_none(sweep)
+    yield GAP
     if sweep.folder is not None and sweep.outcome.completed:
-        screen.say(Styled(f"kept in {sweep.folder}", DIM))
+        yield prose(Styled(f"kept in {sweep.folder}", DIM))
         run, runs_option = short_id(sweep.folder), in_runs(sweep.folder.parent)
         if found_by_none(sweep):
             purpose = "each with the passage it needs and what came instead"
-            screen.steps([(f"rag-eval show {run} --missed{runs_option}", purpose)])
+            yield Steps([(f"rag-eval show {run} --missed{runs_option}", purpose)])
         else:
-            screen.steps([(f"rag-eval report {run}{runs_option}", "all of it as one page")])
+            yield Steps([(f"rag-eval report {run}{runs_option}", "all of it as one page")])
 
 
 class SweepAdvice(msgspec.Struct, frozen=True):
@@ -205,7 +213,7 @@ def _hundreds(amount: float) -> str:
     return f"{round(amount, -2):,.0f}" if amount >= 1000 else f"{amount:,.0f}"
 
 
-def _counts(screen: Screen, sweep: Evaluation, unread: Mapping[str, str]) -> None:
+def _counts(sweep: Evaluation, unread: Mapping[str, str]) -> Blocks:
     configuration, cells = sweep.head.configuration, list(sweep.parts.values())
     ks = dict.fromkeys(cell.head.configuration["k"] for cell in cells)
     counts = [
@@ -214,7 +222,7 @@ def _counts(screen: Screen, sweep: Evaluation, unread: Mapping[str, str]) -> Non
         f"{' or '.join(map(str, ks))} {'result' if list(ks) == [1] else 'results'} a question",
         counted(len(cells), "combination"),
     ]
-    screen.say(", ".join(counts))
+    yield prose(", ".join(counts))
     shared = [
         f"{part} {value}"
         for part in _PARTS
@@ -222,11 +230,11 @@ def _counts(screen: Screen, sweep: Evaluation, unread: Mapping[str, str]) -> Non
         if value and len({cell.head.configuration.get(part) for cell in cells}) == 1
     ]
     if shared and len(cells) > 1:
-        screen.say(f"all with {', '.join(shared)}", hang=2)
+        yield prose(f"all with {', '.join(shared)}", hang=2)
     if unread:
         total = configuration["documents"] + len(unread)
         read = f"read {configuration['documents']:,} of {counted(total, 'file')}"
-        screen.say("; ".join((read, *skipped_lines(unread))), hang=2)
+        yield prose("; ".join((read, *skipped_lines(unread))), hang=2)
 
 
 def skipped_lines(unread: Mapping[str, str]) -> list[str]:
@@ -294,8 +302,8 @@ def _characters_read(cell: Evaluation) -> float | None:
 
 
 def _combinations(
-    screen: Screen, sweep: Evaluation, group: Mapping[str, Evaluation], advice: SweepAdvice, *, details: bool
-) -> None:
+    sweep: Evaluation, group: Mapping[str, Evaluation], advice: SweepAdvice, *, details: bool
+) -> Blocks:
     names, read = advice.names, advice.read
     take = next(name for name in group if name in advice.taken)
     compared, best = _compared(sweep), next(iter(group))
@@ -317,7 +325,7 @@ def _combinations(
         chunks = cell.head.configuration.get("chunks")
         useful_share = "" if share is None or share.value is None else f"{100 * share.value:.1f} %"
         cost = money(cell.performance.figures.get("cost_usd", {}).get("alone")) if _has_costs(sweep) else ""
-        drawn = screen.bar(value or 0.0, size=17 if screen.width >= WIDEST else 12)
+        drawn = Bar(value or 0.0, 12, wide=17)
         moved = "" if test is None else aligned(difference(test.difference, test.interval))
         rows.append(
             [
@@ -335,14 +343,12 @@ def _combinations(
                 ("verdict", Styled(word, STYLES.get(word, GOOD if name == best else ""))),
             ]
         )
-    screen.add_rows(rows)
+    yield table(rows)
     if folded:
         first, last = folded[0], folded[-1]
         told = [f"{' + '.join(names[name])} ({figure(_value(sweep, group[name]))})" for name in (first, last)]
         said = f"from {told[0]} down to {told[1]}" if len(folded) > 1 else told[0]
-        screen.say(
-            f"{len(folded):,} more {'is' if len(folded) == 1 else 'are'} worse, {said}", indent=2, hang=4
-        )
+        yield aside(f"{len(folded):,} more {'is' if len(folded) == 1 else 'are'} worse, {said}")
 
 
 def _value(sweep: Evaluation, cell: Evaluation) -> float | None:
@@ -438,14 +444,14 @@ def found_by_none(sweep: Evaluation) -> list[str]:
     return [query for query in columns[0] if all(column.get(query, 0.0) == 0.0 for column in columns)]
 
 
-def _show_found_by_none(screen: Screen, sweep: Evaluation) -> None:
+def _show_found_by_none(sweep: Evaluation) -> Blocks:
     """Add how many questions no combination finds anything for, and two of them."""
     missed = found_by_none(sweep)
     if not missed:
         return
-    screen.gap()
+    yield GAP
     are = counted(len(missed), "question is", "questions are")
-    screen.say(
+    yield prose(
         f"{are} found by no combination, for example" if len(missed) > 2 else f"{are} found by no combination"
     )
     wanted = set(missed[:2])
@@ -454,7 +460,7 @@ def _show_found_by_none(screen: Screen, sweep: Evaluation) -> None:
     hang = 4 + max((len(row.id) for row in shown), default=0)
     for row in shown:
         needed = "".join(f"    {', '.join(names)}" for names in [needed_names(row)[:2]] if names)
-        screen.labelled(row.id, f"{row.question}{needed}", indent=2, hang=min(hang, 24))
+        yield Labelled(row.id, f"{row.question}{needed}", indent=2, hang=min(hang, 24))
 
 
 def _seconds(cell: Evaluation) -> str:

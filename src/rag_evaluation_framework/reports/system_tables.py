@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.reports.screen import (
+from rag_evaluation_framework.reports.blocks import (
     BY,
     COUNT,
+    GAP,
     NOTHING,
     STYLES,
     WIDEST,
+    Blocks,
     Cell,
     Column,
     Piece,
-    Screen,
+    Steps,
     Styled,
+    Table,
     aligned,
+    aside,
     by,
     difference,
     figure,
@@ -26,7 +30,9 @@ from rag_evaluation_framework.reports.screen import (
     number_word,
     one_line,
     probability_text,
+    prose,
     right,
+    table,
 )
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation
@@ -34,12 +40,12 @@ from rag_evaluation_framework.results.evaluations import Evaluation
 # Each metric of each system, and how the others stand to the baseline.
 
 
-def systems_screen(screen: Screen, evaluation: Evaluation, *, unit: str = "answer") -> None:
+def describe_systems(evaluation: Evaluation, *, unit: str = "answer") -> Blocks:
     """Add the figures of systems; of two, both and their difference on one line."""
     comparison = evaluation.comparison
     if comparison is not None and comparison.metrics:
-        _compared_table(screen, evaluation.parts, comparison)
-        _comparison_notes(screen, comparison, unit)
+        yield from _compared_table(evaluation.parts, comparison)
+        yield from _comparison_notes(comparison, unit)
         return
     several, interval = len(evaluation.parts) > 1, interval_header(_confidence(evaluation))
     rows: list[list[Cell]] = []
@@ -57,7 +63,7 @@ def systems_screen(screen: Screen, evaluation: Evaluation, *, unit: str = "answe
                     (Column("by", leaves=BY), by(found.method) if found else ""),
                 ]
             )
-    screen.add_rows(rows)
+    yield table(rows)
 
 
 def _confidence(evaluation: Evaluation) -> float:
@@ -65,7 +71,7 @@ def _confidence(evaluation: Evaluation) -> float:
     return next((each.interval.confidence for each in figures if each.interval is not None), 0.95)
 
 
-def _compared_table(screen: Screen, parts: Mapping[str, Evaluation], comparison: Comparison) -> None:
+def _compared_table(parts: Mapping[str, Evaluation], comparison: Comparison) -> Blocks:
     """Add a row for each metric and contender, the baseline's figure beside it."""
     several = len({each.contender for each in comparison.metrics}) > 1
     contender = one_line(comparison.metrics[0].contender, 24)
@@ -91,7 +97,7 @@ def _compared_table(screen: Screen, parts: Mapping[str, Evaluation], comparison:
             ]
         )
         last = each.metric
-    screen.add_rows(rows)
+    yield table(rows)
 
 
 def _difference_header(comparison: Comparison) -> str:
@@ -99,30 +105,26 @@ def _difference_header(comparison: Comparison) -> str:
     return "difference" if confidence == 0.95 else f"difference, {interval_header(confidence)}"
 
 
-def _comparison_notes(screen: Screen, comparison: Comparison, unit: str) -> None:
+def _comparison_notes(comparison: Comparison, unit: str) -> Blocks:
     most = max(each.n for each in comparison.metrics)
-    screen.say(
-        f"visible from: the smallest difference that {counted(most, unit)} show four times in five",
-        indent=2,
-        hang=4,
-    )
+    yield aside(f"visible from: the smallest difference that {counted(most, unit)} show four times in five")
     tested = sum(each.p_value is not None for each in comparison.metrics)
     if tested > 1:
         metrics = len({each.metric for each in comparison.metrics})
         one, many = ("metric", number_word(tested)) if tested == metrics else ("comparison", f"{tested:,}")
         allows = f"the verdict allows for {many} being tested at once"
-        screen.say(f"An interval is for one {one} alone; {allows}.", indent=2, hang=4)
+        yield aside(f"An interval is for one {one} alone; {allows}.")
     for each in {each.contender: each for each in comparison.metrics}.values():
         if each.n_unpaired:
             left = f"{each.n_unpaired:,}, scored on one side only, left out"
             paired = f"compared over the {counted(each.n, unit)} scored on both sides"
-            screen.say(f"{one_line(each.contender)}: {paired}; {left}", indent=2, hang=4)
+            yield aside(f"{one_line(each.contender)}: {paired}; {left}")
 
 
-def _comparison_details(screen: Screen, comparison: Comparison) -> None:
+def _comparison_details(comparison: Comparison) -> Blocks:
     """Add the tests behind the verdicts."""
-    screen.gap()
-    screen.add_rows(
+    yield GAP
+    yield table(
         [
             ("metric", each.metric),
             (Column("system", flexible=True), each.contender),
@@ -135,7 +137,7 @@ def _comparison_details(screen: Screen, comparison: Comparison) -> None:
     )
     tests = "; ".join(dict.fromkeys(each.test for each in comparison.metrics))
     corrected = sum(each.p_value is not None for each in comparison.metrics)
-    screen.say(f"tests: {tests}; Holm's correction over {corrected}", indent=2, hang=4)
+    yield aside(f"tests: {tests}; Holm's correction over {corrected}")
 
 
 def claimed(comparison: Comparison) -> str:
@@ -184,14 +186,9 @@ _RULES = {
 }
 
 
-def ranking_screen(
-    screen: Screen,
-    ranking: Evaluation,
-    *,
-    rows: bool = False,
-    details: bool = False,
-    again: str | None = None,
-) -> None:
+def describe_ranking(
+    ranking: Evaluation, *, rows: bool = False, details: bool = False, again: str | None = None
+) -> Blocks:
     """Add how ranked runs compare, their figures and, if asked for, every query.
 
     ``again`` is the command that ranks them, where there is one.
@@ -201,34 +198,34 @@ def ranking_screen(
         (each.n_scored for part in ranking.parts.values() for each in part.metrics.values()), default=0
     )
     if comparison is not None and comparison.metrics:
-        screen.say(f"{claimed(comparison)} ({counted(questions, 'question')})")
+        yield prose(f"{claimed(comparison)} ({counted(questions, 'question')})")
     else:
-        screen.say(f"{listed([one_line(name) for name in ranking.parts])}: {counted(questions, 'question')}")
-    screen.gap()
-    systems_screen(screen, ranking, unit="question")
+        yield prose(f"{listed([one_line(name) for name in ranking.parts])}: {counted(questions, 'question')}")
+    yield GAP
+    yield from describe_systems(ranking, unit="question")
     for name, part in ranking.parts.items():
         skipped = max((each.n_skipped for each in part.metrics.values()), default=0)
         if skipped:
-            screen.say(f"{one_line(name)}: {counted(skipped, 'question')} skipped", indent=2, hang=4)
+            yield aside(f"{one_line(name)}: {counted(skipped, 'question')} skipped")
         for note in part.warnings:
-            screen.say(f"{one_line(name)}: {note}", indent=2, hang=4)
-    _totals(screen, ranking)
+            yield aside(f"{one_line(name)}: {note}")
+    yield from _totals(ranking)
     if details:
-        _ranking_details(screen, ranking)
+        yield from _ranking_details(ranking)
     if rows:
         for name, part in ranking.parts.items():
-            _per_query(screen, name, part)
+            yield from _per_query(name, part)
     if len(ranking.parts) > 1 and again is not None and not rows:
-        screen.gap()
-        screen.steps([(f"{again} --per-query", "the questions behind it")])
+        yield GAP
+        yield Steps([(f"{again} --per-query", "the questions behind it")])
 
 
-def _ranking_details(screen: Screen, ranking: Evaluation) -> None:
+def _ranking_details(ranking: Evaluation) -> Blocks:
     configuration = ranking.head.configuration
     if ranking.comparison is not None and ranking.comparison.metrics:
-        screen.gap()
+        yield GAP
         interval = interval_header(configuration["confidence"])
-        screen.add_rows(
+        yield table(
             [
                 (Column("run", flexible=True), name),
                 ("metric", metric),
@@ -239,10 +236,10 @@ def _ranking_details(screen: Screen, ranking: Evaluation) -> None:
             for name, part in ranking.parts.items()
             for metric, each in part.metrics.items()
         )
-        _comparison_details(screen, ranking.comparison)
-    screen.say(f"rules: {_RULES[configuration['rules']['ties']]}", indent=2, hang=4)
+        yield from _comparison_details(ranking.comparison)
+    yield aside(f"rules: {_RULES[configuration['rules']['ties']]}")
     if methods := interval_methods(ranking):
-        screen.say("intervals: " + "; ".join(methods), indent=2, hang=4)
+        yield aside("intervals: " + "; ".join(methods))
 
 
 def interval_methods(systems: Evaluation) -> list[str]:
@@ -251,25 +248,25 @@ def interval_methods(systems: Evaluation) -> list[str]:
     return list(dict.fromkeys(each.interval.method for each in figures if each.interval))
 
 
-def _totals(screen: Screen, ranking: Evaluation) -> None:
+def _totals(ranking: Evaluation) -> Blocks:
     """Add what was counted over all queries, where it was asked for."""
     totals = {name: (part.document or {}).get("totals", {}) for name, part in ranking.parts.items()}
     names = list(next(iter(totals.values())))
     if names:
-        screen.gap()
+        yield GAP
         rows: list[list[Piece]] = [
             [name, *(f"{n:.4f}" if isinstance(n, float) else f"{n:,}" for n in each.values())]
             for name, each in totals.items()
         ]
-        screen.table([Column("run", flexible=True), *(right(name) for name in names)], rows)
+        yield Table([Column("run", flexible=True), *(right(name) for name in names)], rows)
 
 
-def _per_query(screen: Screen, name: str, part: Evaluation) -> None:
+def _per_query(name: str, part: Evaluation) -> Blocks:
     columns = {metric: part.columns.scored(metric) for metric in part.metrics}
     queries = next(iter(columns.values()), {})
-    screen.gap()
-    screen.say(f"{one_line(name)}, question by question")
-    screen.table(
+    yield GAP
+    yield prose(f"{one_line(name)}, question by question")
+    yield Table(
         [Column("question", flexible=True), *(right(metric) for metric in columns)],
         [[query, *(f"{column[query]:.4f}" for column in columns.values())] for query in queries],
     )

@@ -7,45 +7,39 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, known_metric
 from rag_evaluation_framework.records.responses import EXPECTED
 from rag_evaluation_framework.records.scores import NO_CONTEXTS
-from rag_evaluation_framework.reports.cases import (
-    changes_of_answer,
-    counts_sentence,
-    failed_answers,
-    named_rows,
-    show_answers,
-    show_cases,
-    show_more,
-    show_question,
-    steps_sentence,
-    unsupported_words,
-)
-from rag_evaluation_framework.reports.compared_answers import show_comparison
-from rag_evaluation_framework.reports.rows_screen import caution, not_counted, reading_of_run, show_reading
-from rag_evaluation_framework.reports.screen import (
+from rag_evaluation_framework.reports.blocks import (
     BAR,
-    BOLD,
     BY,
     COUNT,
     DIFFERENCE,
     DIM,
     DOUBT,
+    GAP,
     MEANING,
     NOTHING,
     STYLES,
     WIDEST,
+    Bar,
+    Blocks,
     Cell,
     Column,
+    Headline,
+    Labelled,
     Piece,
-    Screen,
+    Steps,
     Styled,
     aligned,
+    aside,
     by,
     difference,
     figure,
@@ -57,13 +51,33 @@ from rag_evaluation_framework.reports.screen import (
     one_line,
     part_of,
     probability_text,
+    prose,
     right,
+    table,
 )
-from rag_evaluation_framework.reports.sweep_screen import sweep_screen
-from rag_evaluation_framework.reports.system_tables import claimed, ranking_screen, systems_screen
+from rag_evaluation_framework.reports.cases import (
+    changes_of_answer,
+    counts_sentence,
+    describe_answers,
+    describe_cases,
+    describe_more,
+    describe_question,
+    failed_answers,
+    named_rows,
+    steps_sentence,
+    unsupported_words,
+)
+from rag_evaluation_framework.reports.compared_answers import describe_comparison
+from rag_evaluation_framework.reports.rows_screen import (
+    caution,
+    describe_reading,
+    not_counted,
+    reading_of_run,
+)
+from rag_evaluation_framework.reports.screen import Screen
+from rag_evaluation_framework.reports.sweep_screen import describe_sweep
+from rag_evaluation_framework.reports.system_tables import claimed, describe_ranking, describe_systems
 from rag_evaluation_framework.reports.verdict_lines import (
-    MARKS,
-    Headline,
     card_notes,
     headline,
     holds_rows,
@@ -114,26 +128,24 @@ def render(
     ``slice_by`` its groups. ``reading`` says first which field of plain rows was taken for what. The
     commands of a comparison find its runs in ``runs``.
     """
-    screen = screen or Screen()
+    wish: dict[str, Any] = {"details": details, "everything": everything}
     if isinstance(thing, Comparison):
-        show_comparison(screen, thing, details=details, everything=everything, slice_by=slice_by, runs=runs)
+        blocks = describe_comparison(thing, slice_by=slice_by, runs=runs, **wish)
     elif CELLS in thing.head.configuration:
-        sweep_screen(screen, thing, details=details)
+        blocks = describe_sweep(thing, details=details)
     elif thing.kind == "systems" and RULES in thing.head.configuration:
-        ranking_screen(screen, thing, rows=rows, details=details)
+        blocks = describe_ranking(thing, rows=rows, details=details)
     else:
-        if reading and holds_rows(thing):
-            show_reading(screen, reading_of_run(thing))
-            screen.gap()
-        _evaluation(screen, thing, samples=samples, details=details, everything=everything)
-    return str(screen)
+        first = describe_reading(reading_of_run(thing)) if reading and holds_rows(thing) else ()
+        shown = _evaluation(thing, samples=samples, **wish)
+        blocks = chain(first, (GAP,), shown)
+    return str((screen or Screen()).draw(blocks))
 
 
-def _evaluation(
-    screen: Screen, evaluation: Evaluation, *, samples: bool, details: bool, everything: bool
-) -> None:
+def _evaluation(evaluation: Evaluation, *, samples: bool, details: bool, everything: bool) -> Blocks:
     verdict, moved = verdict_of(evaluation), evaluation.regressions
-    _verdict(screen, evaluation)
+    said = headline(evaluation)
+    yield replace(said, sentence=claim_of(evaluation, said))
     # Figures of a part of the answers decide nothing, and few answers show nothing.
     is_short = evaluation.verdict is not None and (
         verdict.word == "incomplete"
@@ -141,33 +153,16 @@ def _evaluation(
     )
     if not is_short or details:
         if samples and evaluation.kind != "systems":
-            screen.gap()
-            _cases(screen, evaluation, everything=everything)
-        screen.gap()
-        _figures(screen, evaluation)
+            yield GAP
+            yield from _cases(evaluation, everything=everything)
+        yield GAP
+        yield from _figures(evaluation)
         if details:
-            screen.gap()
-            _details(screen, evaluation)
-        screen.gap()
-    _runs(screen, evaluation)
-    screen.steps(way_on(evaluation))
-
-
-def show_verdict_word(screen: Screen, word: str) -> tuple[list[Piece], int]:
-    """Return the pieces that a headline begins with, and how many cells they take."""
-    if word not in MARKS:
-        return [], 0
-    said = word.upper() if screen.plain else f"{MARKS[word]} {word.upper()}".strip()
-    return [Styled(said, f"{BOLD} {STYLES[word]}"), ": "], len(said) + 2
-
-
-def _verdict(screen: Screen, evaluation: Evaluation) -> None:
-    word, said = verdict_of(evaluation).word, headline(evaluation)
-    pieces, hang = show_verdict_word(screen, word)
-    screen.say(*pieces, claim_of(evaluation, said), hang=hang)
-    indent = 2 if word in ("not evaluated", "incomplete") else hang
-    for line in said.lines:
-        screen.say(one_line(line, 1000), indent=indent)
+            yield GAP
+            yield from _details(evaluation)
+        yield GAP
+    yield from _runs(evaluation)
+    yield Steps(way_on(evaluation))
 
 
 def claim_of(evaluation: Evaluation, said: Headline) -> str:
@@ -180,32 +175,32 @@ def claim_of(evaluation: Evaluation, said: Headline) -> str:
 # The answers behind a verdict.
 
 
-def _cases(screen: Screen, evaluation: Evaluation, *, everything: bool) -> None:
+def _cases(evaluation: Evaluation, *, everything: bool) -> Blocks:
     word, moved = verdict_of(evaluation).word, evaluation.regressions
     found = failed_answers(evaluation, everything=everything)
     every = evaluation.counts.total if everything else 0
     if moved is not None and moved.worse and (word == "undecided" or moved.word == "worse"):
-        _worse_cases(screen, evaluation, moved, full=every or (1 if word == "undecided" else _IN_FULL))
+        yield from _worse_cases(evaluation, moved, full=every or (1 if word == "undecided" else _IN_FULL))
     elif found.listed:
         cases = named_rows(evaluation, found.cases)
         full, asked = (_ALL_IN_FULL, 0) if found.listed <= _ALL_IN_FULL else (_IN_FULL, _ASKED)
         if word == "passed" or (evaluation.kind == "golden" and word == "no gate"):
             full, asked = 1, 0
-        show_cases(screen, cases, full=every or full, asked=asked, total=found.listed)
+        yield from describe_cases(cases, full=every or full, asked=asked, total=found.listed)
 
 
-def _worse_cases(screen: Screen, evaluation: Evaluation, moved: Regressions, *, full: int) -> None:
+def _worse_cases(evaluation: Evaluation, moved: Regressions, *, full: int) -> Blocks:
     answers = worse_answers(evaluation, max(full, 30))
     asked = _ASKED if full > 1 else 0
     hang = 4 + max(len(each.name) for each in answers[: full + asked]) if answers else 4
     for place, each in enumerate(answers[: full + asked]):
-        show_question(screen, each.name, each.question, hang=hang)
+        yield from describe_question(each.name, each.question, hang=hang)
         if place < full:
             texts = {"before": each.before, "now": each.now}
             marks, differs = unsupported_words(each.row), changes_of_answer(each.row)
-            show_answers(screen, texts, hang=hang, marks=marks, differs=differs)
+            yield from describe_answers(texts, hang=hang, marks=marks, differs=differs)
     names = [each.name for each in answers[full + asked :]]
-    show_more(screen, names, len(moved.worse) - min(full + asked, len(answers)))
+    yield from describe_more(names, len(moved.worse) - min(full + asked, len(answers)))
 
 
 # The figures.
@@ -218,33 +213,33 @@ def shown_figures(evaluation: Evaluation) -> list[Figure]:
     return [each for each in figures if each.metric != PASS_RATE or PASS_RATE in demanded]
 
 
-def _figures(screen: Screen, evaluation: Evaluation) -> None:
+def _figures(evaluation: Evaluation) -> Blocks:
     moved, counts = evaluation.regressions, evaluation.answers
     is_worth_saying = counts.flagged or counts.conversations or counts.to_confirm
     if counts.total and (counts.correct < counts.total or is_worth_saying):
-        screen.say(counts_sentence(counts), indent=2, hang=4)
+        yield aside(counts_sentence(counts))
     if evaluation.kind == "systems":
-        systems_screen(screen, evaluation)
+        yield from describe_systems(evaluation)
     elif moved is not None and moved.metrics:
-        _moved_table(screen, evaluation, moved)
+        yield from _moved_table(evaluation, moved)
     elif evaluation.kind == "golden":
-        _golden_table(screen, evaluation)
+        yield from _golden_table(evaluation)
     else:
-        _figures_table(screen, evaluation)
+        yield from _figures_table(evaluation)
     of_rows = (*not_counted(evaluation), caution(evaluation)) if holds_rows(evaluation) else ()
     for line in (*not_scored_lines(evaluation), refusals_said(evaluation), *of_rows):
         if line is not None:
-            screen.say(line, indent=2, hang=4)
+            yield aside(line)
     for warning in evaluation.warnings:
         if "--allow-missing" not in warning:  # who gives that option knows
-            screen.say(Styled("warning: ", DOUBT), one_line(warning, 400), indent=2, hang=4)
+            yield aside(Styled("warning: ", DOUBT), one_line(warning, 400))
     if (
         evaluation.verdict is not None
         and not evaluation.verdict.enabled
         and evaluation.verdict.stopped is None
         and not holds_rows(evaluation)
     ):
-        screen.say(f"no gate: {_gate_switch(evaluation)}", indent=2, hang=4)
+        yield aside(f"no gate: {_gate_switch(evaluation)}")
 
 
 def check_of(evaluation: Evaluation, part: Evaluation, metric: str) -> Check | None:
@@ -274,7 +269,7 @@ def value_text(each: Figure, check: Check | None) -> str:
     return measure(each.metric, each.value, each.interval, bound=check.bound if check else None)
 
 
-def _figures_table(screen: Screen, evaluation: Evaluation) -> None:
+def _figures_table(evaluation: Evaluation) -> Blocks:
     several = len(evaluation.parts) > 1
     shown = [(name, part, shown_figures(part)) for name, part in evaluation.named_runs.items()]
     found = [each.interval.confidence for *_, figures in shown for each in figures if each.interval]
@@ -285,7 +280,7 @@ def _figures_table(screen: Screen, evaluation: Evaluation) -> None:
             needs, status = _needs_cells(check)
             known = known_metric(each.metric)
             is_share = known is not None and known.is_share and each.value is not None
-            drawn = screen.bar(each.value or 0.0, size=_BAR_CELLS) if is_share else ""
+            drawn = Bar(each.value or 0.0, _BAR_CELLS) if is_share else ""
             rows.append(
                 [
                     (Column("dataset", flexible=True, optional=True), name if several and not place else ""),
@@ -300,10 +295,10 @@ def _figures_table(screen: Screen, evaluation: Evaluation) -> None:
                     (Column("it says", leaves=MEANING, joins=WIDEST), meaning(each.metric)),
                 ]
             )
-    screen.add_rows(rows)
+    yield table(rows)
 
 
-def _moved_table(screen: Screen, evaluation: Evaluation, moved: Regressions) -> None:
+def _moved_table(evaluation: Evaluation, moved: Regressions) -> Blocks:
     several = len(evaluation.parts) > 1
     runs = {part.name: part for part in evaluation.runs}
     rows: list[list[Cell]] = []
@@ -325,10 +320,10 @@ def _moved_table(screen: Screen, evaluation: Evaluation, moved: Regressions) -> 
                 (Column("by", leaves=BY), "" if made is None else by(made.method)),
             ]
         )
-    screen.add_rows(rows)
+    yield table(rows)
 
 
-def _golden_table(screen: Screen, evaluation: Evaluation) -> None:
+def _golden_table(evaluation: Evaluation) -> Blocks:
     """Add a row for each kind of golden set with its main figure; the others are for details."""
     rows: list[list[Cell]] = []
     for name, part in evaluation.named_runs.items():
@@ -355,14 +350,14 @@ def _golden_table(screen: Screen, evaluation: Evaluation) -> None:
                 (Column("by", leaves=BY), "" if main is None else by(main.method)),
             ]
         )
-    screen.add_rows(rows)
+    yield table(rows)
     for check in verdict_of(evaluation).checks:
         mains = {next(iter(part.metrics), "") for part in evaluation.runs}
         if check.metric not in mains and check.bound is not None:
             needs, status = _needs_cells(check)
             value = measure(check.metric, check.value, bound=check.bound)
             of = "" if check.dataset is None else f"{check.dataset}: "
-            screen.say(f"{of}{check.metric} {value}, needs {needs}: ", status, indent=2, hang=4)
+            yield aside(f"{of}{check.metric} {value}, needs {needs}: ", status)
 
 
 def refusals_said(evaluation: Evaluation) -> str | None:
@@ -411,7 +406,7 @@ def unmeasured_lines(evaluation: Evaluation) -> list[str]:
 # What was done by which method, for those who ask.
 
 
-def _details(screen: Screen, evaluation: Evaluation) -> None:
+def _details(evaluation: Evaluation) -> Blocks:
     shown = [
         (f"{name}: " if len(evaluation.parts) > 1 else "", part, each)
         for name, part in evaluation.named_runs.items()
@@ -426,13 +421,13 @@ def _details(screen: Screen, evaluation: Evaluation) -> None:
         if each.interval is not None:
             seed = f", seed {part.head.seed}" if "ootstrap" in each.interval.method else ""
             told.append(f"interval: {each.interval.method}{seed}")
-        screen.labelled(of + each.metric, "; ".join(told), indent=2, hang=hang)
+        yield Labelled(of + each.metric, "; ".join(told), indent=2, hang=hang)
     for name, part in evaluation.named_runs.items():
         if part.counts.origins:
             words = {"system": "from the agent", "dataset": "from the file"}
             origins = [f"{count:,} {words.get(each, each)}" for each, count in part.counts.origins.items()]
             label = f"{name}: contexts" if len(evaluation.parts) > 1 else "contexts"
-            screen.labelled(label, ", ".join(origins), indent=2, hang=hang)
+            yield Labelled(label, ", ".join(origins), indent=2, hang=hang)
     moved = evaluation.regressions
     if moved is not None:
         tests = [f"answers: p {probability_text(moved.p_value)} (exact, mid-p, one way)"]
@@ -441,11 +436,11 @@ def _details(screen: Screen, evaluation: Evaluation) -> None:
             for each in moved.metrics
             if each.p_adjusted is not None
         ]
-        screen.labelled("tests", "; ".join(tests), indent=2, hang=hang)
+        yield Labelled("tests", "; ".join(tests), indent=2, hang=hang)
     if "traces" in evaluation.head.configuration and (told_of := steps_sentence(evaluation.rows)):
-        screen.labelled("steps", told_of, indent=2, hang=hang)
+        yield Labelled("steps", told_of, indent=2, hang=hang)
     if evaluation.kind == "golden":
-        _golden_details(screen, evaluation)
+        yield from _golden_details(evaluation)
 
 
 def _counted(each: Figure) -> str:
@@ -458,12 +453,12 @@ def _counted(each: Figure) -> str:
     return ", ".join(told)
 
 
-def _golden_details(screen: Screen, evaluation: Evaluation) -> None:
+def _golden_details(evaluation: Evaluation) -> Blocks:
     for split, reasons in unscored(evaluation).items() if evaluation.parts else ():
         for metric, reason in reasons.items():
-            screen.say(f"{split}: {metric} has no score: {one_line(reason, 200)}", indent=2, hang=4)
-    screen.gap()
-    screen.add_rows(_slice_rows(evaluation))
+            yield aside(f"{split}: {metric} has no score: {one_line(reason, 200)}")
+    yield GAP
+    yield table(_slice_rows(evaluation))
 
 
 def _slice_rows(evaluation: Evaluation) -> Iterator[list[Cell]]:
@@ -486,23 +481,23 @@ def _slice_rows(evaluation: Evaluation) -> Iterator[list[Cell]]:
 # What was run: the last lines before the way on.
 
 
-def _runs(screen: Screen, evaluation: Evaluation) -> None:
+def _runs(evaluation: Evaluation) -> Blocks:
     runs = evaluation.named_runs
     for name, part in runs.items():
         of = f"{name}: " if len(runs) > 1 else ""
         if of and part.counts.failed:
             kinds = ", ".join(f"{kind} {count:,}" for kind, count in part.counts.failures.items())
             lacking = part_of(part.counts.failed, part.counts.total, "answer", "is", "are")
-            screen.say(f"{of}{lacking} missing ({kinds})", hang=2)
+            yield prose(f"{of}{lacking} missing ({kinds})", hang=2)
         for note in run_notes(part):
-            screen.say(f"{of}note: {one_line(note, 1000)}", hang=2)
+            yield prose(f"{of}note: {one_line(note, 1000)}", hang=2)
         shortfall = shortfall_of(part)
         if shortfall is not None and (len(runs) > 1 or verdict_of(evaluation).word != "incomplete"):
-            screen.say(f"{of}{shortfall}", hang=2)
+            yield prose(f"{of}{shortfall}", hang=2)
     if left := [name for name, part in evaluation.parts.items() if not part.is_begun]:
-        screen.say(f"not begun: {', '.join(left)}", hang=2)
+        yield prose(f"not begun: {', '.join(left)}", hang=2)
     for line in reliability_lines(evaluation):
-        screen.say(line, hang=2)
+        yield prose(line, hang=2)
     target = f", agent {one_line(evaluation.target)}" if evaluation.target else ""
     moved = evaluation.regressions
     against = "" if moved is None else f", compared with {one_line(moved.baseline)}"
@@ -510,9 +505,9 @@ def _runs(screen: Screen, evaluation: Evaluation) -> None:
         part = next(iter(runs.values()))
         if holds_rows(evaluation):
             if evaluation.kept is None:
-                screen.say(f"kept as {part.head.run_id}{against}", hang=4)
+                yield prose(f"kept as {part.head.run_id}{against}", hang=4)
             return
-        screen.say(
+        yield prose(
             Styled(f"run {part.head.run_id}{target}, dataset {one_line(part.name)}{against}", DIM), hang=4
         )
     elif runs:
@@ -520,7 +515,7 @@ def _runs(screen: Screen, evaluation: Evaluation) -> None:
         named = ", ".join(
             f"{part.head.run_id} ({one_line(kinds_of.get(name, name))})" for name, part in runs.items()
         )
-        screen.say(Styled(f"runs {named}{target}{against}", DIM), hang=5)
+        yield prose(Styled(f"runs {named}{target}{against}", DIM), hang=5)
 
 
 def reliability_lines(evaluation: Evaluation) -> Iterator[str]:

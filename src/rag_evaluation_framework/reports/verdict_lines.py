@@ -29,9 +29,9 @@ from rag_evaluation_framework.judging.verdict import (
 )
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.samples import RECORDED_ROWS
+from rag_evaluation_framework.reports.blocks import Headline, measure, one_line
 from rag_evaluation_framework.reports.cases import in_common, names_listed, sample_name
 from rag_evaluation_framework.reports.messages import verdict_sentences as say
-from rag_evaluation_framework.reports.screen import measure, one_line
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS
 from rag_evaluation_framework.results.regressions import NOTHING_IN_COMMON
@@ -70,26 +70,6 @@ def verdict_of(evaluation: Evaluation) -> Verdict:
         return evaluation.verdict
     stopped = None if evaluation.outcome.completed else "incomplete"
     return Verdict(enabled=False, stopped=stopped)  # type: ignore[arg-type]  # one of the words it may be
-
-
-class Headline(msgspec.Struct, frozen=True):
-    """What a report begins with: the verdict, why in a sentence, and what else there is to know.
-
-    Without a gate it is the sentence alone.
-    """
-
-    mark: str
-    word: str
-    sentence: str
-    lines: tuple[str, ...]
-
-    @property
-    def title(self) -> str:
-        """The verdict with its mark; nothing without a gate."""
-        return f"{self.mark} {self.word}".strip()
-
-    def __str__(self) -> str:
-        return f"{self.title}: {self.sentence}" if self.word else self.sentence
 
 
 def headline(evaluation: Evaluation) -> Headline:
