@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.reports.blocks import (
-    BAD,
-    BOLD,
-    COUNT,
-    DOUBT,
-    GAP,
-    GOOD,
-    Blocks,
-    Cell,
-    Column,
-    Styled,
-    aside,
-    difference,
-    figure,
-    probability_text,
-    prose,
-    right,
-    table,
-)
+from rag_evaluation_framework.reports import blocks
 from rag_evaluation_framework.results.experiments import LEAST_UNITS, ExperimentResult
 from rag_evaluation_framework.statistics.intervals import Interval
 
-_STYLES = {"winner": GOOD, "running": DOUBT, "not begun": DOUBT, "too small": DOUBT, "no winner": BAD}
+_STYLES = {
+    "winner": blocks.GOOD,
+    "running": blocks.DOUBT,
+    "not begun": blocks.DOUBT,
+    "too small": blocks.DOUBT,
+    "no winner": blocks.BAD,
+}
 _LAST_LOOKS = 10
 
 
@@ -39,7 +27,9 @@ def experiment_sentence(result: ExperimentResult) -> str:
             f"Not begun: {counted(planned, 'unit')} of both variants show a difference of {effect} in "
             f"{experiment.power:.0%} of all cases; each needs {LEAST_UNITS} for a first look"
         )
-    moved = f"{experiment.metrics[0]} is {figure(look.means[1])} against {figure(look.means[0])}"
+    moved = (
+        f"{experiment.metrics[0]} is {blocks.figure(look.means[1])} against {blocks.figure(look.means[0])}"
+    )
     if result.word == "winner":
         return f"{result.winner} wins: {moved}, shown on {result.decided_on}"
     if result.word == "too small":
@@ -49,38 +39,43 @@ def experiment_sentence(result: ExperimentResult) -> str:
     return f"No winner yet: {moved}; {result.units:,} of {counted(planned, 'planned unit')}"
 
 
-def describe_experiment(result: ExperimentResult) -> Blocks:
+def describe_experiment(result: ExperimentResult) -> blocks.Blocks:
     """Add the decision, the last looks at the metric that decides, and the other metrics at the latest."""
     word, colon, rest = experiment_sentence(result).partition(":")
-    yield prose(Styled(word, f"{BOLD} {_STYLES[result.word]}"), f"{colon}{rest}")
+    yield blocks.prose(blocks.Styled(word, f"{blocks.BOLD} {_STYLES[result.word]}"), f"{colon}{rest}")
     rows = [row for metric in result.looks for row in _rows(result, metric)]
     if rows:
-        yield GAP
-        yield table(rows)
-        yield prose(
+        yield blocks.GAP
+        yield blocks.table(rows)
+        yield blocks.prose(
             "Intervals and p hold at every look, however many there are; the first metric alone decides.",
             indent=2,
         )
     for warning in result.warnings:
-        yield aside(Styled("warning: ", DOUBT), warning)
+        yield blocks.aside(blocks.Styled("warning: ", blocks.DOUBT), warning)
     if result.repeated:
         again = counted(result.repeated, "answer is", "answers are")
-        yield aside(f"{again} of units that answered before, and not counted again")
+        yield blocks.aside(f"{again} of units that answered before, and not counted again")
 
 
-def _rows(result: ExperimentResult, metric: str) -> list[list[Cell]]:
+def _rows(result: ExperimentResult, metric: str) -> list[list[blocks.Cell]]:
     """Return the last looks at the metric that decides, of any other the latest."""
     last = _LAST_LOOKS if metric == result.experiment.metrics[0] else 1
-    first, second = (Column(each.name, right=True, flexible=True) for each in result.experiment.variants)
+    first, second = (
+        blocks.Column(each.name, right=True, flexible=True) for each in result.experiment.variants
+    )
     return [
         [
-            ("metric", metric if not place else ""),
+            (blocks.Column("metric", once=True), metric),
             ("until", look.day),
-            (first, figure(look.means[0])),
-            (second, figure(look.means[1])),
-            ("difference", difference(look.difference, Interval(look.low, look.high, 0.95, "always valid"))),
-            (right("p"), probability_text(look.p_value)),
-            (right("units", leaves=COUNT), f"{sum(look.n):,}"),
+            (first, blocks.figure(look.means[0])),
+            (second, blocks.figure(look.means[1])),
+            (
+                "difference",
+                blocks.difference(look.difference, Interval(look.low, look.high, 0.95, "always valid")),
+            ),
+            (blocks.right("p"), blocks.probability_text(look.p_value)),
+            (blocks.right("units", leaves=blocks.COUNT), f"{sum(look.n):,}"),
         ]
         for place, look in enumerate(result.looks[metric][-last:])
     ]

@@ -7,6 +7,7 @@ and facts rather than a layout: a table says in which order its columns leave wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -64,7 +65,8 @@ class Column(msgspec.Struct, frozen=True):
     """A column of a table: ``leaves`` is when it goes where the width does not do, 0 for never.
 
     Below ``joins`` cells it is not shown at all. One that is ``flexible`` holds names, which lose their
-    middle rather than the table a column that stays; one that is ``optional`` is left out where it is empty.
+    middle rather than the table a column that stays; one that is ``optional`` is left out where it is empty,
+    and one that is shown ``once`` leaves a value out that stands above it.
     """
 
     name: str = ""
@@ -73,6 +75,7 @@ class Column(msgspec.Struct, frozen=True):
     joins: int = 0
     flexible: bool = False
     optional: bool = False
+    once: bool = False
 
 
 Cell: TypeAlias = tuple[Column | str, Piece]
@@ -175,6 +178,9 @@ def table(rows: Iterable[Sequence[Cell]], *, indent: int = 2) -> Table:
     """Return a table whose cells stand beside their columns; without rows an empty one."""
     cells_of = [*zip(*rows, strict=True)]
     named = [(each[0][0], [cell for _, cell in each]) for each in cells_of]
+    for name, of in named:
+        if isinstance(name, Column) and name.once:
+            of[1:] = ["" if each == above else each for above, each in pairwise(of)]
     kept = [(name, of) for name, of in named if isinstance(name, str) or not name.optional or any(of)]
     return Table([name for name, _ in kept], [*zip(*(of for _, of in kept), strict=True)], indent)
 

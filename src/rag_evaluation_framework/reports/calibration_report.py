@@ -8,25 +8,7 @@ from math import ceil, floor
 from rag_evaluation_framework.datasets.annotator_agreement import AgreementFigure
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import known_metric
-from rag_evaluation_framework.reports.blocks import (
-    BY,
-    COUNT,
-    DIFFERENCE,
-    GAP,
-    NOTHING,
-    SIZE,
-    Blocks,
-    Cell,
-    Column,
-    by,
-    figure,
-    interval_header,
-    interval_text,
-    one_line,
-    prose,
-    right,
-    table,
-)
+from rag_evaluation_framework.reports import blocks
 from rag_evaluation_framework.results.calibration import Calibration, LabelMatch
 from rag_evaluation_framework.results.metric_calibration import MetricCalibration
 from rag_evaluation_framework.results.model_calibration import ModelBand
@@ -42,64 +24,66 @@ _SOURCES = {
 }
 
 
-def describe_calibration(report: Calibration, *, confidence: float = 0.95) -> Blocks:
+def describe_calibration(report: Calibration, *, confidence: float = 0.95) -> blocks.Blocks:
     """Add what matched, the agreement, the thresholds, the corrected figures, and what to make of them."""
-    yield prose(f"{one_line(report.run)}: {_matching(report.match)}", hang=2)
-    yield GAP
-    yield prose("agreement with people")
+    yield blocks.prose(f"{blocks.one_line(report.run)}: {_matching(report.match)}", hang=2)
+    yield blocks.GAP
+    yield blocks.prose("agreement with people")
     yield from _agreement(report)
     if any(metric.threshold for metric in report.metrics):
-        yield GAP
-        yield prose("called yes or no")
+        yield blocks.GAP
+        yield blocks.prose("called yes or no")
         yield from _thresholds(report)
-    yield GAP
-    yield prose("what people would say of the whole run")
+    yield blocks.GAP
+    yield blocks.prose("what people would say of the whole run")
     yield from _corrected(report, confidence)
-    yield GAP
+    yield blocks.GAP
     for note in _notes(report):
-        yield prose(note, hang=2)
-    yield GAP
+        yield blocks.prose(note, hang=2)
+    yield blocks.GAP
     yield from _show_manifest_lines(report)
     if report.model is not None:
-        yield GAP
+        yield blocks.GAP
         yield from _show_model_lines(report.model)
 
 
-def _show_manifest_lines(report: Calibration) -> Blocks:
+def _show_manifest_lines(report: Calibration) -> blocks.Blocks:
     """Add the lines of a manifest that hold later runs to what people said of this one."""
     validated = [metric for metric in report.metrics if metric.is_validated]
     if not validated:
-        yield prose("These labels show no metric reliable enough for a threshold in agent.yaml.")
+        yield blocks.prose("These labels show no metric reliable enough for a threshold in agent.yaml.")
         return
-    yield prose("To hold later runs to the level of this one, put these lines in agent.yaml:")
-    yield prose("spec:", indent=2)
-    yield prose("evaluation:", indent=4)
-    yield prose("thresholds:", indent=6)
+    yield blocks.prose("To hold later runs to the level of this one, put these lines in agent.yaml:")
+    yield blocks.prose("spec:", indent=2)
+    yield blocks.prose("evaluation:", indent=4)
+    yield blocks.prose("thresholds:", indent=6)
     for metric in validated:
         known = known_metric(metric.metric)
         is_floor = not metric.is_turned_round if known is None else known.higher_is_better
         side, bound = ("min", floor) if is_floor else ("max", ceil)
         level = bound(round(metric.metric_mean * 100, 6)) / 100
-        rated = figure((metric.mean or metric.share).value)
-        yield prose(f"{metric.metric}: {{{side}: {level:.2f}}}  # people: {rated}", indent=8)
+        rated = blocks.figure((metric.mean or metric.share).value)
+        yield blocks.prose(f"{metric.metric}: {{{side}: {level:.2f}}}  # people: {rated}", indent=8)
 
 
-def _show_model_lines(model: ModelBand) -> Blocks:
+def _show_model_lines(model: ModelBand) -> blocks.Blocks:
     """Add when a local model decides like people, and the line of a manifest that lets it."""
     if model.low is None or model.high is None:
-        yield prose(
+        yield blocks.prose(
             f"{model.labeled:,} labeled answers do not show when {model.model} decides like people; at least "
             "50 are needed."
         )
         return
     share = f"{model.decided:,} of {counted(model.labeled, 'labeled answer')}"
-    yield prose(f"{model.model} decides {share}, at most 10% of them otherwise than people (95% bound).")
-    yield prose("To let it decide answers, put this line in agent.yaml, under spec.evaluation:")
-    yield prose(f"support: entailment(path=…, low={model.low:g}, high={model.high:g})", indent=2)
+    yield blocks.prose(
+        f"{model.model} decides {share}, at most 10% of them otherwise than people (95% bound)."
+    )
+    yield blocks.prose("To let it decide answers, put this line in agent.yaml, under spec.evaluation:")
+    yield blocks.prose(f"support: entailment(path=…, low={model.low:g}, high={model.high:g})", indent=2)
 
 
 def _matching(match: LabelMatch) -> str:
-    names = ", ".join(map(one_line, match.annotators[:_NAMED_ANNOTATORS]))
+    names = ", ".join(map(blocks.one_line, match.annotators[:_NAMED_ANNOTATORS]))
     names += ", …" if len(match.annotators) > _NAMED_ANNOTATORS else ""
     text = (
         f"{counted(match.n_matched, 'answer')} of {match.n_samples:,} labelled "
@@ -113,25 +97,28 @@ def _matching(match: LabelMatch) -> str:
     return text
 
 
-def _agreement(report: Calibration) -> Blocks:
-    yield table(
+def _agreement(report: Calibration) -> blocks.Blocks:
+    yield blocks.table(
         [
             ("metric", metric.metric),
-            (Column("by", leaves=BY), by(metric.method) if metric.method else NOTHING),
-            (Column("label", leaves=COUNT), metric.field),
-            (right("labels", leaves=COUNT), f"{metric.n_labels:,}"),
+            (
+                blocks.Column("by", leaves=blocks.BY),
+                blocks.by(metric.method) if metric.method else blocks.NOTHING,
+            ),
+            (blocks.Column("label", leaves=blocks.COUNT), metric.field),
+            (blocks.right("labels", leaves=blocks.COUNT), f"{metric.n_labels:,}"),
             ("Spearman", _estimate(metric.spearman)),
-            (Column("Pearson", leaves=SIZE), _estimate(metric.pearson)),
+            (blocks.Column("Pearson", leaves=blocks.SIZE), _estimate(metric.pearson)),
             ("AUROC", _estimate(metric.auroc)),
             ("kappa", "–" if metric.threshold is None else _estimate(metric.threshold.kappa)),
-            (Column("people", leaves=DIFFERENCE), _people(metric.people_on_yes)),
+            (blocks.Column("people", leaves=blocks.DIFFERENCE), _people(metric.people_on_yes)),
         ]
         for metric in report.metrics
     )
 
 
-def _thresholds(report: Calibration) -> Blocks:
-    rows: list[list[Cell]] = []
+def _thresholds(report: Calibration) -> blocks.Blocks:
+    rows: list[list[blocks.Cell]] = []
     for metric in report.metrics:
         found = metric.threshold
         if found is None:
@@ -144,27 +131,27 @@ def _thresholds(report: Calibration) -> Blocks:
             [
                 ("metric", metric.metric),
                 ("yes", str(found.threshold)),
-                (right("yes: right/wrong", leaves=COUNT), called_yes),
-                (right("no: wrong/right", leaves=COUNT), called_no),
+                (blocks.right("yes: right/wrong", leaves=blocks.COUNT), called_yes),
+                (blocks.right("no: wrong/right", leaves=blocks.COUNT), called_no),
                 ("precision", _estimate(figures.precision)),
                 ("recall", _estimate(figures.recall)),
-                (Column("F1", leaves=BY), _estimate(figures.f1)),
-                (Column("balanced", leaves=DIFFERENCE), _estimate(figures.balanced_accuracy)),
-                (Column("threshold", leaves=SIZE), source),
+                (blocks.Column("F1", leaves=blocks.BY), _estimate(figures.f1)),
+                (blocks.Column("balanced", leaves=blocks.DIFFERENCE), _estimate(figures.balanced_accuracy)),
+                (blocks.Column("threshold", leaves=blocks.SIZE), source),
             ]
         )
-    yield table(rows)
+    yield blocks.table(rows)
 
 
-def _corrected(report: Calibration, confidence: float) -> Blocks:
-    rows: list[list[Cell]] = []
-    header = interval_header(confidence)
+def _corrected(report: Calibration, confidence: float) -> blocks.Blocks:
+    rows: list[list[blocks.Cell]] = []
+    header = blocks.interval_header(confidence)
     for metric in report.metrics:
         name = metric.field.removeprefix("-").partition(":")[0]
         rows.append(_corrected_row(metric, _share_of(metric, name), metric.share, header))
         if metric.mean is not None:
             rows.append(_corrected_row(metric, f"mean {name}", metric.mean, header))
-    yield table(rows)
+    yield blocks.table(rows)
 
 
 def _share_of(metric: MetricCalibration, name: str) -> str:
@@ -176,18 +163,18 @@ def _share_of(metric: MetricCalibration, name: str) -> str:
 
 def _corrected_row(
     metric: MetricCalibration, what: str, estimate: CorrectedEstimate, header: str
-) -> list[Cell]:
-    says = "1 − " * (metric.is_turned_round and metric.is_share) + figure(metric.metric_mean)
-    of_labels = interval_text(estimate.labels_interval, estimate.labels_value)
+) -> list[blocks.Cell]:
+    says = "1 − " * (metric.is_turned_round and metric.is_share) + blocks.figure(metric.metric_mean)
+    of_labels = blocks.interval_text(estimate.labels_interval, estimate.labels_value)
     return [
         ("metric", metric.metric),
-        (Column("figure", flexible=True), what),
-        (right("metric says", leaves=BY), says),
-        (right("corrected"), figure(estimate.value, estimate.interval)),
-        (header, interval_text(estimate.interval, estimate.value)),
-        (right("labels alone", leaves=COUNT), figure(estimate.labels_value)),
-        (Column(header, leaves=COUNT), of_labels),
-        (right("as good as", leaves=SIZE), counted(round(estimate.effective_labels), "label")),
+        (blocks.Column("figure", flexible=True), what),
+        (blocks.right("metric says", leaves=blocks.BY), says),
+        (blocks.right("corrected"), blocks.figure(estimate.value, estimate.interval)),
+        (header, blocks.interval_text(estimate.interval, estimate.value)),
+        (blocks.right("labels alone", leaves=blocks.COUNT), blocks.figure(estimate.labels_value)),
+        (blocks.Column(header, leaves=blocks.COUNT), of_labels),
+        (blocks.right("as good as", leaves=blocks.SIZE), counted(round(estimate.effective_labels), "label")),
     ]
 
 
@@ -229,7 +216,7 @@ def _details(metric: MetricCalibration) -> str:
     if metric.people is not None:
         people = metric.people
         shared = counted(people.n_queries, "answer")
-        parts.append(f"people among themselves, {people.measure} {figure(people.value)} on {shared}")
+        parts.append(f"people among themselves, {people.measure} {blocks.figure(people.value)} on {shared}")
     return "; ".join(parts)
 
 

@@ -23,20 +23,7 @@ from rag_evaluation_framework.records.documents import CharacterSpan, Document
 from rag_evaluation_framework.records.responses import Hit
 from rag_evaluation_framework.records.scores import PROBABILITY_UNSUPPORTED, Blame, BlameKind, Score
 from rag_evaluation_framework.records.steps import median_uses
-from rag_evaluation_framework.reports.blocks import (
-    DIM,
-    GAP,
-    NOTHING,
-    Blocks,
-    Labelled,
-    Styled,
-    listed,
-    measure,
-    number_word,
-    one_line,
-    prose,
-    shortened,
-)
+from rag_evaluation_framework.reports import blocks
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.kept_data import NO_DOCUMENTS, KeptDocuments
 from rag_evaluation_framework.results.run_evaluations import KEPT, worst_rows
@@ -84,7 +71,7 @@ def names_listed(names: Sequence[str]) -> str:
     numbers = [name.removeprefix("line ") for name in shown]
     if len(shown) > 1 and all(name.startswith("line ") for name in shown):
         return f"lines {', '.join(sorted(numbers, key=int))}{more}"
-    return ", ".join(one_line(name) for name in shown) + more
+    return ", ".join(blocks.one_line(name) for name in shown) + more
 
 
 class Exchange(msgspec.Struct, frozen=True):
@@ -131,7 +118,7 @@ def expected_and_got(row: Row) -> str:
     """Say in one line what was expected, what was answered, and why it is not correct."""
     told = []
     for each in exchanges(row):
-        turn = "" if each.turn is None else f"{one_line(each.asked)}: "
+        turn = "" if each.turn is None else f"{blocks.one_line(each.asked)}: "
         reason = why(row, each.blame, verdict=each.verdict)
         said = "" if reason is None else f" ({reason})"
         told.append(f"{turn}expected {each.expected}, got {each.answer}{said}")
@@ -188,7 +175,7 @@ def changes_of(claim: Mapping[str, Any], text: str) -> Iterator[str]:
     """Yield what a claim of a text changes in the sentence that it copies: *"Westport" → "Eastham"*."""
     for edit in claim.get("edits") or ():
         said, instead = (
-            one_line(each, _QUOTED) for each in (text[edit["start"] : edit["end"]], edit["instead_of"])
+            blocks.one_line(each, _QUOTED) for each in (text[edit["start"] : edit["end"]], edit["instead_of"])
         )
         if said and instead:
             yield f'"{said}" → "{instead}"'
@@ -203,10 +190,10 @@ def _fault(row: Row, blame: Blame, *, is_listed: bool) -> str:
         return f"{word}: {_not_retrieved(row, blame, came, needed, is_listed=is_listed)}"
     if blame.kind == "cut_passage":
         found = [name for name in needed if name in came]
-        return f"{word}: retrieved {listed(found[:2])}, but not the whole passage" if found else word
+        return f"{word}: retrieved {blocks.listed(found[:2])}, but not the whole passage" if found else word
     if blame.kind == "not_used":
         return f"{word}: {has}" if (has := _has_answer(row, blame)) else word
-    return f"{word}: {one_line(blame.evidence[0].claim)}" if blame.evidence else word
+    return f"{word}: {blocks.one_line(blame.evidence[0].claim)}" if blame.evidence else word
 
 
 def _not_retrieved(
@@ -214,20 +201,20 @@ def _not_retrieved(
 ) -> str:
     missing = [name for name in needed if name not in came]
     if missing and (is_listed or not came):
-        return f"{listed(missing[:3])} {'was' if len(missing) == 1 else 'were'} not retrieved"
+        return f"{blocks.listed(missing[:3])} {'was' if len(missing) == 1 else 'were'} not retrieved"
     if missing:
         others = f" and {counted(len(came) - 2, 'other')}" if len(came) > 2 else ""
-        first = f"{', '.join(came[:2])}{others}" if others else listed(came)
-        return f"retrieved {first}; expected {listed(missing[:3])}"
+        first = f"{', '.join(came[:2])}{others}" if others else blocks.listed(came)
+        return f"retrieved {first}; expected {blocks.listed(missing[:3])}"
     if needed:
         spans = () if row.sample is None else row.sample.relevant_spans
         if met := sum(any(_meet(span, hit) for hit in row.response.hits) for span in spans):
             return f"retrieved {met:,} of {counted(len(spans), 'expected passage')}"
-        return f"retrieved {listed(list(needed[:2]))}, but not the expected passage"
+        return f"retrieved {blocks.listed(list(needed[:2]))}, but not the expected passage"
     if row.response.retrieved_nothing:
         return "nothing was retrieved"
     if came:
-        return f"the expected answer is not in {listed(came[:3])}"
+        return f"the expected answer is not in {blocks.listed(came[:3])}"
     return blame.why.rpartition("; ")[2]
 
 
@@ -240,11 +227,11 @@ def _has_answer(row: Row, blame: Blame) -> str | None:
         for place, hit in enumerate(hits)
     ]
     if seen := list(dict.fromkeys(name for name, text in named for each in passages if each in text)):
-        return f"{listed(seen[:2])} {'contains' if len(seen) == 1 else 'contain'} the expected answer"
+        return f"{blocks.listed(seen[:2])} {'contains' if len(seen) == 1 else 'contain'} the expected answer"
     came = retrieved_names(row)
     found = [name for name in needed_names(row) if name in came]
     if found and not passages:
-        return f"retrieved {listed(found[:2])}"
+        return f"retrieved {blocks.listed(found[:2])}"
     return f'a retrieved passage contains the expected answer: "{_quote(passages[0])}"' if passages else None
 
 
@@ -254,8 +241,10 @@ def _meet(needed: SpanCitation, hit: Hit) -> bool:
 
 
 def _quote(passage: str) -> str:
-    text = one_line(passage, 1000)
-    return shorten(text, _QUOTED, placeholder=" …") if " " in text[:_QUOTED] else one_line(text, _QUOTED)
+    text = blocks.one_line(passage, 1000)
+    return (
+        shorten(text, _QUOTED, placeholder=" …") if " " in text[:_QUOTED] else blocks.one_line(text, _QUOTED)
+    )
 
 
 def retrieved_names(row: Row) -> list[str]:
@@ -265,7 +254,7 @@ def retrieved_names(row: Row) -> list[str]:
 
 def document_of(hit: Hit) -> str:
     """Return the document of a hit: that of its characters, else its own id."""
-    return one_line(hit.id if hit.span is None else hit.span.doc_id)
+    return blocks.one_line(hit.id if hit.span is None else hit.span.doc_id)
 
 
 def needed_names(row: Row) -> list[str]:
@@ -273,7 +262,7 @@ def needed_names(row: Row) -> list[str]:
     if row.sample is None:
         return []
     names = (*row.sample.relevant_documents, *(span.file for span in row.sample.relevant_spans))
-    return list(dict.fromkeys(map(one_line, names)))
+    return list(dict.fromkeys(map(blocks.one_line, names)))
 
 
 def rows_of_runs(evaluation: Evaluation) -> Iterator[tuple[str, Row]]:
@@ -373,7 +362,7 @@ def counts_sentences(evaluation: Evaluation) -> Iterator[str]:
     counts = {"": evaluation.answers}
     if evaluation.parts_are == "systems":
         counts = {f"{name}: ": part.answers for name, part in evaluation.named_runs.items()}
-    yield from (f"{one_line(name)}{each}" for name, each in counts.items() if each.total)
+    yield from (f"{blocks.one_line(name)}{each}" for name, each in counts.items() if each.total)
 
 
 class FailedAnswers(msgspec.Struct, frozen=True):
@@ -420,17 +409,21 @@ def in_common(rows: Sequence[Row]) -> str | None:
     needed = Counter(
         each for row in rows for each in needed_names(row) if each not in retrieved_names(row)
     ).most_common(3)
-    who = f"All {number_word(count)}" if count == len(rows) else f"{number_word(count).capitalize()}"
+    who = (
+        f"All {blocks.number_word(count)}"
+        if count == len(rows)
+        else f"{blocks.number_word(count).capitalize()}"
+    )
     if not needed:
         return f"{who} were answered from {name}."
-    need = listed([f"{each} ({times:,})" for each, times in needed], "or")
+    need = blocks.listed([f"{each} ({times:,})" for each, times in needed], "or")
     return f"{who} were answered from {name}; they need {need if len(needed) > 1 else needed[0][0]}."
 
 
 # A case on a screen.
 
 
-def describe_cases(cases: Sequence[tuple[str, Row]], *, full: int, asked: int, total: int) -> Blocks:
+def describe_cases(cases: Sequence[tuple[str, Row]], *, full: int, asked: int, total: int) -> blocks.Blocks:
     """Add the first cases in full, the next by their question, the rest of ``total`` answers as a count."""
     hang = 4 + max((len(name) for name, _ in cases[: full + asked]), default=0)
     hang = min(hang, 4 + _LONGEST_NAME)
@@ -446,20 +439,20 @@ def _count_listed(row: Row) -> int:
     return 1 if row.verdict is None else sum(each.is_listed for each in row.verdicts)
 
 
-def describe_more(names: Sequence[str], more: int) -> Blocks:
+def describe_more(names: Sequence[str], more: int) -> blocks.Blocks:
     """Add how many more there are, with the names of those that are known."""
     if more > 0:
         rest = ", …" if more > len(names[:_NAMED]) and len(names) <= _NAMED and names else ""
-        yield prose(f"  {more:,} more", f": {names_listed(names)}{rest}" if names else "", hang=4)
+        yield blocks.prose(f"  {more:,} more", f": {names_listed(names)}{rest}" if names else "", hang=4)
 
 
-def describe_question(name: str, question: str, *, hang: int) -> Blocks:
+def describe_question(name: str, question: str, *, hang: int) -> blocks.Blocks:
     """Add the name and the question of a case."""
-    called = shortened(one_line(name, 1000), _LONGEST_NAME)
-    yield Labelled(called, question, indent=2, hang=hang, lines=3)
+    called = blocks.shortened(blocks.one_line(name, 1000), _LONGEST_NAME)
+    yield blocks.Labelled(called, question, indent=2, hang=hang, lines=3)
 
 
-def describe_case(name: str, row: Row, *, hang: int) -> Blocks:
+def describe_case(name: str, row: Row, *, hang: int) -> blocks.Blocks:
     """Add a case: the question, what was expected and given, the words that nothing supports, and why."""
     shown = exchanges(row)
     is_single = shown[0].turn is None
@@ -484,59 +477,59 @@ def describe_answers(
     marks: Iterable[tuple[int, int]] = (),
     differs: str = "",
     reason: str | None = None,
-) -> Blocks:
+) -> blocks.Blocks:
     """Add texts below each other by their label, the last of them marked, what differs, and the reason."""
     width = max(map(len, [*texts, "differs" if differs else "", "why" if reason else ""])) + 2
     last = list(texts)[-1]
     for label, text in texts.items():
         if text is not None:
             found = marks if label == last else ()
-            yield Labelled(label, text, indent=hang, hang=hang + width, marks=found, lines=4)
+            yield blocks.Labelled(label, text, indent=hang, hang=hang + width, marks=found, lines=4)
     if differs:
-        yield Labelled("differs", differs, indent=hang, hang=hang + width, lines=3)
+        yield blocks.Labelled("differs", differs, indent=hang, hang=hang + width, lines=3)
     if reason is not None:
-        yield Labelled("why", reason, indent=hang, hang=hang + width, lines=3)
+        yield blocks.Labelled("why", reason, indent=hang, hang=hang + width, lines=3)
 
 
 def describe_whole_case(
     name: str, row: Row, thresholds: Sequence[Threshold], *, documents: KeptDocuments = NO_DOCUMENTS
-) -> Blocks:
+) -> blocks.Blocks:
     """Add everything that is needed to put an answer right, what was retrieved in its order included."""
     tags = ", ".join(() if row.sample is None else row.sample.tags)
     shown = exchanges(row)
-    yield GAP
-    title = f"{name}  {one_line(shown[0].question if shown[0].turn is None else row.id, 400)}"
-    yield prose(title, Styled(f"   {tags}", DIM) if tags else "", hang=len(name) + 2)
+    yield blocks.GAP
+    title = f"{name}  {blocks.one_line(shown[0].question if shown[0].turn is None else row.id, 400)}"
+    yield blocks.prose(title, blocks.Styled(f"   {tags}", blocks.DIM) if tags else "", hang=len(name) + 2)
     for each in shown:
         if each.turn is not None:
-            yield Labelled(f"turn {each.turn}", each.question)
+            yield blocks.Labelled(f"turn {each.turn}", each.question)
         for label, text in (("expected", each.expected), ("got", each.answer)):
             if text is not None:
                 marks = unsupported_words(row) if label == "got" and each.turn is None else ()
-                yield Labelled(label, text, marks=marks, lines=12)
+                yield blocks.Labelled(label, text, marks=marks, lines=12)
         if each.turn is None and (changes := changes_of_answer(row)):
-            yield Labelled("differs", changes)
+            yield blocks.Labelled("differs", changes)
         if each.verdict is not None:
-            yield Labelled("verdict", _verdict_of(row, each.verdict))
+            yield blocks.Labelled("verdict", _verdict_of(row, each.verdict))
         if fault := _fault_of(row, each.verdict, each.blame, is_listed=True):
-            yield Labelled("why", fault)
+            yield blocks.Labelled("why", fault)
     yield from _show_needed(row, documents)
     yield from _show_retrieved(row, documents)
     yield from _show_steps(row)
     if told := ", ".join(_scores(row, thresholds)):
-        yield Labelled("scores", told)
+        yield blocks.Labelled("scores", told)
 
 
-def _show_needed(row: Row, documents: KeptDocuments) -> Blocks:
+def _show_needed(row: Row, documents: KeptDocuments) -> blocks.Blocks:
     """Add the passages that are needed, where they are known to the character."""
     for place, span in enumerate(() if row.sample is None else row.sample.relevant_spans[:3]):
         found = documents.find(span.file)
         text = span.text or ("" if found is None else found.content[span.start : span.end])
         told = f"{span.file} {span.start}–{span.end}" + (f": {text}" if text else "")
-        yield Labelled("" if place else "needed", told, lines=3)
+        yield blocks.Labelled("" if place else "needed", told, lines=3)
 
 
-def _show_retrieved(row: Row, documents: KeptDocuments) -> Blocks:
+def _show_retrieved(row: Row, documents: KeptDocuments) -> blocks.Blocks:
     needed, hits = needed_names(row), row.response.hits
     texts = row.response.contexts
     names = [document_of(hit) for hit in hits] or [f"text {place}" for place in range(1, len(texts) + 1)]
@@ -550,14 +543,14 @@ def _show_retrieved(row: Row, documents: KeptDocuments) -> Blocks:
             text = text or ("" if found is None else found.content[hit.span.start : hit.span.end])
             at = f"{hit.span.start}–{hit.span.end}  "
         mark = "✓ needed  " if name in needed and is_needed(row, hit) else ""
-        label = f"{'retrieved' if not place else '':<11}{place + 1}  {shortened(name, width)}"
-        yield Labelled(label, f"{mark}{at}{text}", indent=2, hang=18 + width, lines=2)
+        label = f"{'retrieved' if not place else '':<11}{place + 1}  {blocks.shortened(name, width)}"
+        yield blocks.Labelled(label, f"{mark}{at}{text}", indent=2, hang=18 + width, lines=2)
     if not names:
         nothing = "nothing" if row.response.retrieved_nothing else "the system did not say"
-        yield Labelled("retrieved", nothing)
+        yield blocks.Labelled("retrieved", nothing)
 
 
-def _show_steps(row: Row) -> Blocks:
+def _show_steps(row: Row) -> blocks.Blocks:
     """Add the steps of a trace in their order, and what those of each kind took."""
     trace = None if row.sample is None else row.sample.trace
     if trace is None or not trace.steps:
@@ -565,10 +558,10 @@ def _show_steps(row: Row) -> Blocks:
     width = len(str(min(len(trace.steps), _STEPS)))
     for number, step in enumerate(trace.steps[:_STEPS], start=1):
         label = f"{'steps' if number == 1 else '':<11}{number:>{width}}"
-        yield Labelled(label, step.told, indent=2, hang=15 + width, lines=3)
+        yield blocks.Labelled(label, step.told, indent=2, hang=15 + width, lines=3)
     if (more := len(trace.steps) - _STEPS) > 0:
-        yield Labelled("", f"{more:,} more")
-    yield Labelled("by step", trace.by_kind)
+        yield blocks.Labelled("", f"{more:,} more")
+    yield blocks.Labelled("by step", trace.by_kind)
 
 
 def steps_sentence(rows: Iterable[Row]) -> str:
@@ -595,10 +588,10 @@ def _scores(row: Row, thresholds: Sequence[Threshold]) -> Iterator[str]:
             needs = ""
             if bound is not None and not bound.is_met_by(score.value):
                 needs = f" (the gate requires a mean {bound.operator} {bound.bound:g})"
-            value = measure(score.metric, score.value, bound=bound.bound if bound else None)
+            value = blocks.measure(score.metric, score.value, bound=bound.bound if bound else None)
             yield f"{score.metric} {value}{_probability(score)}{needs}"
         elif score.status == "failed":
-            yield f"{score.metric} {NOTHING} (failed: {one_line(score.reason or '', 200)})"
+            yield f"{score.metric} {blocks.NOTHING} (failed: {blocks.one_line(score.reason or '', 200)})"
 
 
 def _probability(score: Score) -> str:

@@ -7,40 +7,9 @@ from pathlib import Path
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.verdict import CORRECT, name_of_state
-from rag_evaluation_framework.reports.blocks import (
-    BAD,
-    BOLD,
-    BY,
-    COUNT,
-    DIM,
-    DOUBT,
-    GAP,
-    GOOD,
-    NOTHING,
-    WIDEST,
-    Blocks,
-    Cell,
-    Column,
-    Labelled,
-    Steps,
-    Styled,
-    aligned,
-    aside,
-    by,
-    cells,
-    difference,
-    figure,
-    listed,
-    measure,
-    number_word,
-    one_line,
-    probability_text,
-    prose,
-    right,
-    shortened,
-    table,
-)
+from rag_evaluation_framework.reports import blocks
 from rag_evaluation_framework.reports.cases import name_of_kind, names_listed
+from rag_evaluation_framework.reports.figure_rows import compared_rows
 from rag_evaluation_framework.reports.messages.verdict_sentences import (
     compared,
     different_samples,
@@ -52,7 +21,12 @@ from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, 
 from rag_evaluation_framework.results.verdicts import AnswerChanges, ChangedAnswer, SampleShares, SharedTrait
 
 _IN_FULL, _ASKED = 3, 3
-_STYLES = {"worse": BAD, "better": GOOD, "undecided": DOUBT, "not evaluated": DOUBT}
+_STYLES = {
+    "worse": blocks.BAD,
+    "better": blocks.GOOD,
+    "undecided": blocks.DOUBT,
+    "not evaluated": blocks.DOUBT,
+}
 
 
 # What may be claimed, in a sentence.
@@ -76,7 +50,7 @@ def comparison_sentence(comparison: Comparison, changes: AnswerChanges | None = 
         return compared(word=word.capitalize(), worse=len(found.worse), better=len(found.better))
     shown = [each for each in metrics if each.verdict == word]
     fell = [each for each in metrics if (-1 if each.higher_is_better else 1) * each.difference > 0]
-    told = listed([_metric_moved(each) for each in (shown or fell)[:3]])
+    told = blocks.listed([_metric_moved(each) for each in (shown or fell)[:3]])
     steady = told or f"{counted(len(metrics), 'metric is', 'metrics are')} no lower"
     unjudged = "" if found is None or found.other_questions else ", no answer was judged"
     return f"{word.capitalize()}{unjudged}: {steady}."
@@ -107,17 +81,16 @@ def _word(metrics: Sequence[MetricComparison], changes: AnswerChanges | None) ->
 
 def _metric_moved(each: MetricComparison) -> str:
     verb = "rose" if each.difference > 0 else "fell"
-    before, now = (measure(each.metric, mean) for mean in (each.baseline_mean, each.contender_mean))
+    before, now = (blocks.measure(each.metric, mean) for mean in (each.baseline_mean, each.contender_mean))
     return f"{each.metric} {verb} from {before} to {now}"
 
 
 def trait_sentence(trait: SharedTrait) -> str:
     """Say what answers that moved one way share: ``The five that got worse were answered from …``."""
     is_all = trait.count == trait.of
-    who = f"The {number_word(trait.of)} that got {trait.moved}"
-    if not is_all:
-        who = f"{number_word(trait.count).capitalize()} of the {number_word(trait.of)} that got {trait.moved}"
-    value = one_line(trait.value)
+    part, whole = map(blocks.number_word, (trait.count, trait.of))
+    who = f"{'The' if is_all else f'{part.capitalize()} of the'} {whole} that got {trait.moved}"
+    value = blocks.one_line(trait.value)
     was = {
         "document": f"were answered from {value}",
         "needed": f"need {value}",
@@ -166,7 +139,7 @@ def left_out_sentences(changes: AnswerChanges) -> Iterator[str]:
         yield f"judged in one run alone: {names_of(changes.unpaired)}"
     for metric, answers in changes.unscored.items():
         reasons = list(dict.fromkeys(each.reason for each in answers if each.reason))
-        why = f" ({one_line('; '.join(reasons[:2]), 200)})" if reasons else ""
+        why = f" ({blocks.one_line('; '.join(reasons[:2]), 200)})" if reasons else ""
         left = counted(len(answers), "answer that one run alone scores", "answers that one run alone scores")
         yield f"{metric} leaves out {left}: {names_of(answers)}{why}"
 
@@ -209,30 +182,30 @@ def describe_comparison(
     everything: bool = False,
     slice_by: str | None = None,
     runs: Path = DEFAULT_RUNS_DIRECTORY,
-) -> Blocks:
+) -> blocks.Blocks:
     """Add the verdict, the answers that changed, the figures and the way on."""
     names = short_names([comparison.baseline, *comparison.contenders])
     several = len(comparison.contenders) > 1
     for name, called_here in names.items():
         if called_here in ("before", "now") and called_here != name:
-            yield Labelled(called_here, name, hang=8)
+            yield blocks.Labelled(called_here, name, hang=8)
     for changes in comparison.answers or (None,):
         before = f"{names[changes.contender]}: " if several and changes is not None else ""
         said = comparison_sentence(comparison, changes)
         word, colon, rest = said.partition(":")
         style = next((style for each, style in _STYLES.items() if word.lower().startswith(each)), "")
-        yield prose(before, Styled(word, f"{BOLD} {style}".strip()), f"{colon}{rest}")
+        yield blocks.prose(before, blocks.Styled(word, f"{blocks.BOLD} {style}".strip()), f"{colon}{rest}")
         if changes is not None:
             for trait in changes.traits[: 1 if several else 2]:
-                yield prose(trait_sentence(trait), indent=2 if several else 0)
-            yield GAP
-            yield aside(sorts_sentence(changes))
+                yield blocks.prose(trait_sentence(trait), indent=2 if several else 0)
+            yield blocks.GAP
+            yield blocks.aside(sorts_sentence(changes))
             sides = (changes.baseline, changes.contender)
             for name, counts in zip(sides, changes.answers, strict=True) if changes.answers[1].total else ():
-                yield aside(f"{names[name]}: {counts}")
+                yield blocks.aside(f"{names[name]}: {counts}")
             for line in left_out_sentences(changes):
-                yield aside(line)
-            yield GAP
+                yield blocks.aside(line)
+            yield blocks.GAP
             if not several or everything:
                 yield from _show_changed(changes, names, everything=everything)
     yield from _show_metrics(comparison, names, details=details)
@@ -240,95 +213,98 @@ def describe_comparison(
         for changes in comparison.answers:
             yield from _show_slices(comparison, changes, slice_by, names)
     if comparison.warnings:
-        yield GAP
+        yield blocks.GAP
     for warning in comparison.warnings:
-        yield prose(Styled("warning: ", DOUBT), f"compared anyway: {warning}", hang=9)
-    yield GAP
-    yield Steps(_way_on(comparison, names, everything=everything, runs=runs))
+        yield blocks.prose(blocks.Styled("warning: ", blocks.DOUBT), f"compared anyway: {warning}", hang=9)
+    yield blocks.GAP
+    yield blocks.Steps(_way_on(comparison, names, everything=everything, runs=runs))
 
 
-def _show_changed(changes: AnswerChanges, names: dict[str, str], *, everything: bool) -> Blocks:
+def _show_changed(changes: AnswerChanges, names: dict[str, str], *, everything: bool) -> blocks.Blocks:
     full = len(changes.worse) + len(changes.better) if everything else 1
     shown = [*changes.worse[: full + _ASKED], *changes.better[: full + _ASKED]]
     hang = 12 + min(max((len(called(each)) for each in shown), default=0), 18)
-    width = 2 + max(len(shortened(names[each], 18)) for each in (changes.baseline, changes.contender))
+    width = 2 + max(len(blocks.shortened(names[each], 18)) for each in (changes.baseline, changes.contender))
     for word, answers in (("worse", changes.worse), ("better", changes.better)):
         asked = 0 if everything else 1 if len(answers) > 2 else len(answers)
         for place, each in enumerate(answers[: full + asked]):
-            name = shortened(one_line(called(each), 1000), 18)
-            first = Styled(f"{word:<8}", _STYLES[word]) if not place else " " * 8
-            space = " " * (hang - 10 - cells(name))
-            yield prose(first, name, space, one_line(each.question, 300), indent=2, hang=hang)
+            name = blocks.shortened(blocks.one_line(called(each), 1000), 18)
+            first = blocks.Styled(f"{word:<8}", _STYLES[word]) if not place else " " * 8
+            space = " " * (hang - 10 - blocks.cells(name))
+            yield blocks.prose(first, name, space, blocks.one_line(each.question, 300), indent=2, hang=hang)
             if place < full and each.before is None and each.now is None:
                 metric, scores = next(iter(each.scores.items()), ("", (None, None)))
-                before, now = map(figure, scores)
-                yield prose(f"{metric}  {before} → {now}", indent=hang)
+                before, now = map(blocks.figure, scores)
+                yield blocks.prose(f"{metric}  {before} → {now}", indent=hang)
             elif place < full:
                 for name, text in ((changes.baseline, each.before), (changes.contender, each.now)):
-                    label = shortened(names[name], 18)
-                    yield Labelled(label, text or NOTHING, indent=hang, hang=hang + width, lines=4)
+                    label = blocks.shortened(names[name], 18)
+                    yield blocks.Labelled(
+                        label, text or blocks.NOTHING, indent=hang, hang=hang + width, lines=4
+                    )
         more = answers[full + asked :]
         if more:
-            yield prose(f"{len(more):,} more: {names_of(more)}", indent=10, hang=12)
-    yield GAP
+            yield blocks.prose(f"{len(more):,} more: {names_of(more)}", indent=10, hang=12)
+    yield blocks.GAP
 
 
-def _show_metrics(comparison: Comparison, names: dict[str, str], *, details: bool) -> Blocks:
+def _show_metrics(comparison: Comparison, names: dict[str, str], *, details: bool) -> blocks.Blocks:
     several = len(comparison.contenders) > 1
-    base, now = (shortened(names[each], 12) for each in (comparison.baseline, comparison.contenders[0]))
-    rows: list[list[Cell]] = []
-    for each in comparison.metrics:
-        word, method = each.finding, comparison.methods.get(each.metric)
-        rows.append(
-            [
-                ("metric", each.metric),
-                (Column("run", leaves=0 if several else BY), names[each.contender] if several else ""),
-                (right("base" if several else base), measure(each.metric, each.baseline_mean)),
-                (right("now" if several else now), measure(each.metric, each.contender_mean)),
-                ("difference", aligned(difference(each.difference, each.interval))),
-                (right("better", leaves=COUNT), f"{each.wins:,}"),
-                (right("same", leaves=COUNT), f"{each.ties:,}"),
-                (right("worse", leaves=COUNT), f"{each.losses:,}"),
-                ("verdict", Styled(word, _STYLES.get(word, ""))),
-                (Column("by", leaves=BY), "" if method is None else by(method)),
-                *_detail_cells(each, leaves=BY, joins=WIDEST),
-            ]
-        )
+    base, now = (
+        blocks.shortened(names[each], 12) for each in (comparison.baseline, comparison.contenders[0])
+    )
+    rows = compared_rows(comparison)
     if not rows:
         return
-    yield table(rows)
-    tested = number_word(len(rows))
+    yield blocks.table(
+        [
+            ("metric", each.metric),
+            (blocks.Column("run", leaves=0 if several else blocks.BY), names[each.of] if several else ""),
+            (blocks.right("base" if several else base), each.before),
+            (blocks.right("now" if several else now), each.now),
+            ("difference", blocks.aligned(each.difference)),
+            *(
+                (blocks.right(name, leaves=blocks.COUNT), f"{count:,}")
+                for name, count in zip(("better", "same", "worse"), each.counts, strict=True)
+            ),
+            ("verdict", each.finding),
+            (blocks.Column("by", leaves=blocks.BY), each.by),
+            *_detail_cells(test, leaves=blocks.BY, joins=blocks.WIDEST),
+        ]
+        for each, test in zip(rows, comparison.metrics, strict=True)
+    )
+    tested = blocks.number_word(len(rows))
     if len(rows) > 1:
-        yield prose(
+        yield blocks.prose(
             f"An interval is for one metric alone; the verdict allows for {tested} being tested at once.",
             indent=2,
         )
     if comparison.unshared_metrics:
         unshared = ", ".join(comparison.unshared_metrics)
-        yield aside(f"scored in one run alone, so not compared: {unshared}")
+        yield blocks.aside(f"scored in one run alone, so not compared: {unshared}")
     if details:
         yield from _show_details(comparison, names)
 
 
-def _detail_cells(each: MetricComparison, *, leaves: int = 0, joins: int = 0) -> list[Cell]:
+def _detail_cells(each: MetricComparison, *, leaves: int = 0, joins: int = 0) -> list[blocks.Cell]:
     is_out_of_reach = each.visible_from is None and each.smallest_detectable
     cells_of = {
-        "p": probability_text(each.p_adjusted),
-        "effect": difference(each.effect_size),
-        "visible from": "> 1" if is_out_of_reach else figure(each.visible_from),
+        "p": blocks.probability_text(each.p_adjusted),
+        "effect": blocks.difference(each.effect_size),
+        "visible from": "> 1" if is_out_of_reach else blocks.figure(each.visible_from),
     }
-    return [(right(name, leaves=leaves, joins=joins), cell) for name, cell in cells_of.items()]
+    return [(blocks.right(name, leaves=leaves, joins=joins), cell) for name, cell in cells_of.items()]
 
 
-def _show_details(comparison: Comparison, names: dict[str, str]) -> Blocks:
-    yield GAP
+def _show_details(comparison: Comparison, names: dict[str, str]) -> blocks.Blocks:
+    yield blocks.GAP
     several = len(comparison.contenders) > 1
-    yield table(
+    yield blocks.table(
         [
             ("metric", each.metric + (f", {names[each.contender]}" if several else "")),
-            (right("answers"), f"{each.n:,}"),
+            (blocks.right("answers"), f"{each.n:,}"),
             *_detail_cells(each),
-            (Column("test", flexible=True), each.test),
+            (blocks.Column("test", flexible=True), each.test),
         ]
         for each in comparison.metrics
     )
@@ -337,24 +313,26 @@ def _show_details(comparison: Comparison, names: dict[str, str]) -> Blocks:
         "differences; visible from is the difference that so many answers show four times in five."
     ]
     notes += [
-        f"answers of {names[changes.contender]}: p {probability_text(changes.p_value)} "
+        f"answers of {names[changes.contender]}: p {blocks.probability_text(changes.p_value)} "
         f"(exact, mid-p, both ways); significant up to {changes.level:g}"
         for changes in comparison.answers
         if changes.is_tested
     ]
     for note in notes:
-        yield prose(Styled(note, DIM), indent=2)
+        yield blocks.prose(blocks.Styled(note, blocks.DIM), indent=2)
 
 
-def _show_slices(comparison: Comparison, changes: AnswerChanges, kind: str, names: dict[str, str]) -> Blocks:
+def _show_slices(
+    comparison: Comparison, changes: AnswerChanges, kind: str, names: dict[str, str]
+) -> blocks.Blocks:
     groups = changes.slices.get(kind, {})
-    yield GAP
+    yield blocks.GAP
     if not groups:
-        yield prose(f"no answer has a {kind.replace('_', ' ')}", indent=2)
+        yield blocks.prose(f"no answer has a {kind.replace('_', ' ')}", indent=2)
         return
     metrics = list(dict.fromkeys(each.metric for each in comparison.metrics))
     of = f" of {names[changes.contender]}" if len(comparison.contenders) > 1 else ""
-    rows: list[list[Cell]] = []
+    rows: list[list[blocks.Cell]] = []
     for value, group in groups.items():
         total = group.worse + group.better + group.same
         counts = {"answers": total, "worse": group.worse, "better": group.better}
@@ -363,19 +341,19 @@ def _show_slices(comparison: Comparison, changes: AnswerChanges, kind: str, name
             rows.append(
                 [
                     (
-                        Column(f"{kind.replace('_', ' ')}{of}", flexible=True),
-                        "" if place else one_line(value, 60),
+                        blocks.Column(f"{kind.replace('_', ' ')}{of}", flexible=True),
+                        "" if place else blocks.one_line(value, 60),
                     ),
-                    *((right(name), "" if place else f"{count:,}") for name, count in counts.items()),
+                    *((blocks.right(name), "" if place else f"{count:,}") for name, count in counts.items()),
                     ("metric", metric),
-                    (right("before"), figure(before)),
-                    (right("now"), figure(now)),
-                    (right("difference"), aligned(difference(now - before))),
-                    (right("scored", leaves=COUNT), f"{n:,}"),
+                    (blocks.right("before"), blocks.figure(before)),
+                    (blocks.right("now"), blocks.figure(now)),
+                    (blocks.right("difference"), blocks.aligned(blocks.difference(now - before))),
+                    (blocks.right("scored", leaves=blocks.COUNT), f"{n:,}"),
                 ]
             )
-    yield table(rows)
-    yield prose("Groups are only looked at: none of these differences is tested.", indent=2)
+    yield blocks.table(rows)
+    yield blocks.prose("Groups are only looked at: none of these differences is tested.", indent=2)
 
 
 def _way_on(

@@ -8,31 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.reports.blocks import (
-    BAD,
-    BAR,
-    BOLD,
-    BY,
-    COUNT,
-    DOUBT,
-    GAP,
-    GOOD,
-    NOTHING,
-    SIZE,
-    Blocks,
-    Cell,
-    Column,
-    Drawn,
-    Steps,
-    Styled,
-    aside,
-    by,
-    figure,
-    listed,
-    prose,
-    right,
-    table,
-)
+from rag_evaluation_framework.reports import blocks
 from rag_evaluation_framework.reports.compared_answers import short_names
 from rag_evaluation_framework.results.benchmark_history import BUSY, is_percentile
 from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, in_runs
@@ -47,7 +23,7 @@ if TYPE_CHECKING:
 _STEPS = "▁▂▃▄▅▆▇█"
 _LONGEST_LINE = 20
 _WORDS = {"regression": "worse", "improvement": "better", "steady": "steady", "too few": "too few"}
-_STYLES = {"worse": BAD, "better": GOOD, "too few": DOUBT}
+_STYLES = {"worse": blocks.BAD, "better": blocks.GOOD, "too few": blocks.DOUBT}
 
 
 def trend_sentence(trends: Sequence[MetricTrend]) -> str:
@@ -60,11 +36,10 @@ def trend_sentence(trends: Sequence[MetricTrend]) -> str:
     }
     for verdict, side in (("regression", "worse"), ("improvement", "better")):
         if found := by_verdict[verdict]:
-            told = [f"{each.metric} is {figure(each.current.value)}" for each in found[:3]]
+            told = [f"{each.metric} is {blocks.figure(each.current.value)}" for each in found[:3]]
             which = f"{_expected(found[0])} was expected" if len(found) == 1 else "none of it was expected"
-            return (
-                f"{side.capitalize()}: {listed(told)}; {which} after {counted(len(found[0].history), 'run')}"
-            )
+            runs = counted(len(found[0].history), "run")
+            return f"{side.capitalize()}: {blocks.listed(told)}; {which} after {runs}"
     if steady := by_verdict["steady"]:
         are = counted(len(steady), "metric is", "metrics are")
         return f"Steady: {are} where earlier runs lead to expect"
@@ -72,46 +47,57 @@ def trend_sentence(trends: Sequence[MetricTrend]) -> str:
 
 
 def _expected(trend: MetricTrend) -> str:
-    return NOTHING if trend.low is None else f"[{figure(trend.low)}, {figure(trend.high)}]"
+    return (
+        blocks.NOTHING if trend.low is None else f"[{blocks.figure(trend.low)}, {blocks.figure(trend.high)}]"
+    )
 
 
-def describe_trends(trends: Sequence[MetricTrend], *, runs: Path = DEFAULT_RUNS_DIRECTORY) -> Blocks:
+def describe_trends(trends: Sequence[MetricTrend], *, runs: Path = DEFAULT_RUNS_DIRECTORY) -> blocks.Blocks:
     """Add the verdict, then each metric with its course, its latest value and what was expected."""
     word, colon, rest = trend_sentence(trends).partition(":")
-    yield prose(Styled(word, f"{BOLD} {_STYLES.get(word.lower(), '')}".strip()), f"{colon}{rest}")
+    yield blocks.prose(
+        blocks.Styled(word, f"{blocks.BOLD} {_STYLES.get(word.lower(), '')}".strip()), f"{colon}{rest}"
+    )
     if not trends:
         return
-    yield GAP
-    yield table(
+    yield blocks.GAP
+    yield blocks.table(
         [
             ("metric", each.metric),
-            (Column("course", leaves=BAR), Drawn(course(each), "", is_bar=True)),
-            (right("latest"), figure(each.current.value)),
+            (blocks.Column("course", leaves=blocks.BAR), blocks.Drawn(course(each), "", is_bar=True)),
+            (blocks.right("latest"), blocks.figure(each.current.value)),
             ("expected", _expected(each)),
-            ("verdict", Styled(_WORDS[each.verdict], _STYLES.get(_WORDS[each.verdict], ""))),
-            (right("earlier runs", leaves=COUNT), f"{len(each.history):,}"),
-            (Column("by", leaves=BY), "" if each.current.method is None else by(each.current.method)),
+            ("verdict", blocks.Styled(_WORDS[each.verdict], _STYLES.get(_WORDS[each.verdict], ""))),
+            (blocks.right("earlier runs", leaves=blocks.COUNT), f"{len(each.history):,}"),
+            (
+                blocks.Column("by", leaves=blocks.BY),
+                "" if each.current.method is None else blocks.by(each.current.method),
+            ),
         ]
         for each in trends
     )
     first = trends[0].current
     if any(each.low is not None for each in trends):
-        yield prose("Expected: where the next run of an unchanged system falls in 19 of 20 cases.", indent=2)
+        yield blocks.prose(
+            "Expected: where the next run of an unchanged system falls in 19 of 20 cases.", indent=2
+        )
     for reason in dict.fromkeys(each.reason for each in trends if each.reason):
         if reason not in rest:  # which the headline has said
             names = [each.metric for each in trends if each.reason == reason]
-            yield aside(f"{listed(names)}: {reason}")
+            yield blocks.aside(f"{blocks.listed(names)}: {reason}")
     if excluded := max(each.n_excluded for each in trends):
         those = counted(excluded, "earlier run does", "earlier runs do")
-        yield prose(f"{those} not count: another dataset, another method, or too few samples", indent=2)
-    yield GAP
-    yield prose(f"run {first.evaluation_id}, dataset {first.data}")
+        yield blocks.prose(
+            f"{those} not count: another dataset, another method, or too few samples", indent=2
+        )
+    yield blocks.GAP
+    yield blocks.prose(f"run {first.evaluation_id}, dataset {first.data}")
     worse = [each for each in trends if each.verdict == "regression"]
     before = next((each.history[-1] for each in worse or trends if each.history), None)
     if before is not None and (worse or any(len(each.history) < LEAST_RUNS for each in trends)):
         ids = short_names([before.evaluation_id, first.evaluation_id])
         purpose = "which answers changed" if worse else "with the run before it, answer by answer"
-        yield Steps([(f"rag-eval compare {' '.join(ids.values())}{in_runs(runs)}", purpose)])
+        yield blocks.Steps([(f"rag-eval compare {' '.join(ids.values())}{in_runs(runs)}", purpose)])
 
 
 def course(trend: MetricTrend) -> str:
@@ -126,7 +112,13 @@ def course(trend: MetricTrend) -> str:
 # How fast something is: the sentence, the figures over time, what was asked and what it found.
 
 
-_PACE_STYLES = {"slower": BAD, "faster": GOOD, "undecided": DOUBT, "same": GOOD, "first": ""}
+_PACE_STYLES = {
+    "slower": blocks.BAD,
+    "faster": blocks.GOOD,
+    "undecided": blocks.DOUBT,
+    "same": blocks.GOOD,
+    "first": "",
+}
 _SHOWN = 5
 _SHOWN_METRICS = 4
 
@@ -168,28 +160,30 @@ def pace_sentence(kept: KeptBenchmark) -> str:
     return f"{pace.word.capitalize()} than last time: {now}, last time {last}"
 
 
-def describe_benchmark(kept: KeptBenchmark, *, again: str) -> Blocks:
+def describe_benchmark(kept: KeptBenchmark, *, again: str) -> blocks.Blocks:
     """Add the sentence, the figures of now and before, what was asked, what was found, where it is kept."""
     pace, now = kept.pace, kept.pace.now
     word, mark, rest = _parted(pace_sentence(kept))
-    yield prose(Styled(word, f"{BOLD} {_PACE_STYLES[pace.word]}".strip()), f"{mark}{rest}")
+    yield blocks.prose(
+        blocks.Styled(word, f"{blocks.BOLD} {_PACE_STYLES[pace.word]}".strip()), f"{mark}{rest}"
+    )
     if kept.failures:
         told = ", ".join(f"{kind} {number:,}" for kind, number in kept.failures.items())
         failed = f"{now['failed_queries']:,} of {counted(now['total_queries'], 'request')} failed ({told})"
-        yield prose(Styled(failed, BAD), "; the times are of the others")
-    yield GAP
+        yield blocks.prose(blocks.Styled(failed, blocks.BAD), "; the times are of the others")
+    yield blocks.GAP
     yield from _table(kept)
-    yield GAP
+    yield blocks.GAP
     for line in _about(kept):
-        yield aside(line)
-    yield GAP
+        yield blocks.aside(line)
+    yield blocks.GAP
     folders = dict.fromkeys(path.parent for path in kept.files)
     for folder in folders:
         names = ", ".join(path.name for path in kept.files if path.parent == folder)
-        yield prose(f"kept in {folder}: {names}", hang=8)
+        yield blocks.prose(f"kept in {folder}: {names}", hang=8)
     if kept.results is not None:
-        yield prose(f"results in {kept.results}", hang=11)
-    yield Steps(_next(kept, again))
+        yield blocks.prose(f"results in {kept.results}", hang=11)
+    yield blocks.Steps(_next(kept, again))
 
 
 def _parted(sentence: str) -> tuple[str, str, str]:
@@ -197,8 +191,8 @@ def _parted(sentence: str) -> tuple[str, str, str]:
     return sentence[:mark], sentence[mark : mark + 1], sentence[mark + 1 :]
 
 
-def _table(kept: KeptBenchmark) -> Blocks:
-    rows: list[list[Cell]] = []
+def _table(kept: KeptBenchmark) -> blocks.Blocks:
+    rows: list[list[blocks.Cell]] = []
     names = _percentiles(kept.latency)
     for throughput, latency in ((kept.pace.now, kept.latency), *reversed(kept.earlier[-_SHOWN + 1 :])):
         is_now = throughput is kept.pace.now
@@ -206,16 +200,19 @@ def _table(kept: KeptBenchmark) -> Blocks:
         rows.append(
             [
                 ("measured", "now" if is_now else f"{day:%Y-%m-%d %H:%M}"),
-                (right("questions/s"), _number(throughput["queries_per_second"])),
-                *((right(name), milliseconds(latency.get(name))) for name in names),
-                (right("memory", leaves=SIZE), NOTHING if memory is None else f"{memory:,.0f} MB"),
-                (right("failed", leaves=COUNT), f"{throughput.get('failed_queries', 0):,}"),
+                (blocks.right("questions/s"), _number(throughput["queries_per_second"])),
+                *((blocks.right(name), milliseconds(latency.get(name))) for name in names),
+                (
+                    blocks.right("memory", leaves=blocks.SIZE),
+                    blocks.NOTHING if memory is None else f"{memory:,.0f} MB",
+                ),
+                (blocks.right("failed", leaves=blocks.COUNT), f"{throughput.get('failed_queries', 0):,}"),
             ]
         )
-    yield table(rows)
+    yield blocks.table(rows)
     if len(kept.earlier) >= _SHOWN:
         hidden = counted(len(kept.earlier) - _SHOWN + 1, "earlier measurement")
-        yield prose(f"{hidden} in the file", indent=2)
+        yield blocks.prose(f"{hidden} in the file", indent=2)
 
 
 def _about(kept: KeptBenchmark) -> list[str]:
@@ -231,7 +228,7 @@ def _about(kept: KeptBenchmark) -> list[str]:
     before = f"; {counted(warm, 'question')} before, to warm up" if warm else ""
     lines.append(f"{asked}, all asked {counted(now['repetitions'], 'time')}, {at_once}{before}")
     if kept.metrics:
-        found = [f"{name} {figure(each['value'])}" for name, each in kept.metrics.items()]
+        found = [f"{name} {blocks.figure(each['value'])}" for name, each in kept.metrics.items()]
         more = f" and {len(found) - _SHOWN_METRICS} more" if len(found) > _SHOWN_METRICS else ""
         lines.append(f"quality: {', '.join(found[:_SHOWN_METRICS])}{more}")
     load = now.get("load_per_core")
@@ -264,5 +261,5 @@ def _number(value: float) -> str:
 def milliseconds(value: float | None) -> str:
     """Write a time that may be less than a millisecond."""
     if value is None:
-        return NOTHING
+        return blocks.NOTHING
     return f"{value:.2f} ms" if value < 1 else f"{value:.1f} ms" if value < 10 else duration(value / 1000)

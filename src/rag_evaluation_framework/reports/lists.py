@@ -15,31 +15,7 @@ from rag_evaluation_framework.errors import MissingExtraError, UsageError
 from rag_evaluation_framework.extensions import Registry, Specification
 from rag_evaluation_framework.judging.methods import MethodCard
 from rag_evaluation_framework.metrics.declaration import Metric
-from rag_evaluation_framework.reports.blocks import (
-    BAD,
-    BOLD,
-    BY,
-    COUNT,
-    DIFFERENCE,
-    DOUBT,
-    GAP,
-    GOOD,
-    NOTHING,
-    SIZE,
-    STYLES,
-    Blocks,
-    Column,
-    Command,
-    Piece,
-    Steps,
-    Styled,
-    Table,
-    figure,
-    interval_header,
-    prose,
-    right,
-    table,
-)
+from rag_evaluation_framework.reports import blocks
 from rag_evaluation_framework.reports.cases import labels_to_confirm
 from rag_evaluation_framework.reports.verdict_lines import resuming_command
 from rag_evaluation_framework.results.run_folder import in_runs, short_id
@@ -50,73 +26,78 @@ from rag_evaluation_framework.text.languages import language_name
 # The datasets of a folder.
 
 
-def describe_datasets(folder: Path, entries: Sequence[CatalogueEntry]) -> Blocks:
+def describe_datasets(folder: Path, entries: Sequence[CatalogueEntry]) -> blocks.Blocks:
     """Add the table, and below it what is broken."""
     if not entries:
-        yield prose(f"{folder}: no dataset here. Golden sets and rows are shown by rag-eval stats FILE")
+        yield blocks.prose(
+            f"{folder}: no dataset here. Golden sets and rows are shown by rag-eval stats FILE"
+        )
         return
-    yield table(
+    yield blocks.table(
         [
-            (Column("id", flexible=True), entry.dataset_id or NOTHING),
-            ("version", entry.version or NOTHING),
-            (right("samples", leaves=COUNT), _count(entry.size)),
-            (Column("format", leaves=BY), entry.dialect or NOTHING),
-            ("", Styled("broken", BAD) if entry.error else ""),
-            (Column("file", flexible=True), entry.path.name),
+            (blocks.Column("id", flexible=True), entry.dataset_id or blocks.NOTHING),
+            ("version", entry.version or blocks.NOTHING),
+            (blocks.right("samples", leaves=blocks.COUNT), _count(entry.size)),
+            (blocks.Column("format", leaves=blocks.BY), entry.dialect or blocks.NOTHING),
+            ("", blocks.Styled("broken", blocks.BAD) if entry.error else ""),
+            (blocks.Column("file", flexible=True), entry.path.name),
         ]
         for entry in entries
     )
-    yield GAP
+    yield blocks.GAP
     for entry in entries:
         if entry.error:
             file = "" if entry.error.startswith(str(entry.path)) else f"{entry.path}: "
-            yield prose(f"broken: {file}{entry.error}", hang=2)
+            yield blocks.prose(f"broken: {file}{entry.error}", hang=2)
 
 
 # The runs of a folder, as a table for people and as rows for machines.
 
 _LEFT = {"lacking_scores": "lacking scores", "to_ask_again": "to ask again"}
 _NO_COMMAND = "the program that began it"
-_STATES = {"complete": GOOD, "incomplete": DOUBT, "running": DOUBT, "broken": BAD}
+_STATES = {"complete": blocks.GOOD, "incomplete": blocks.DOUBT, "running": blocks.DOUBT, "broken": blocks.BAD}
 
 
-def describe_runs(folder: Path, rows: Sequence[dict[str, Any]]) -> Blocks:
+def describe_runs(folder: Path, rows: Sequence[dict[str, Any]]) -> blocks.Blocks:
     """Add the table, and below it what is broken and how to continue what is left to do."""
     if not rows:
-        yield prose(f"No runs in {folder}.")
+        yield blocks.prose(f"No runs in {folder}.")
         return
     left = {name: header for name, header in _LEFT.items() if any(row[name] for row in rows)}
-    counts, questions = {"failed": "failed", **left}, right("questions", leaves=COUNT)
+    counts, questions = {"failed": "failed", **left}, blocks.right("questions", leaves=blocks.COUNT)
     today = max(row["started_at"] or "" for row in rows)[:10]
-    yield table(
+    yield blocks.table(
         [
             ("run", row["run_id"]),
-            ("state", Styled(row["state"], _STATES.get(row["state"], ""))),
-            (Column("dataset", flexible=True), row["dataset_id"] or NOTHING),
-            (Column("agent", flexible=True), row["target"] or NOTHING),
-            (questions, NOTHING if row["done"] is None else f"{row['done']:,} of {row['total']:,}"),
-            *((right(header, leaves=COUNT), _count(row[name])) for name, header in counts.items()),
-            (Column("started", leaves=SIZE), clock_time(row["started_at"], today=today)),
+            ("state", blocks.Styled(row["state"], _STATES.get(row["state"], ""))),
+            (blocks.Column("dataset", flexible=True), row["dataset_id"] or blocks.NOTHING),
+            (blocks.Column("agent", flexible=True), row["target"] or blocks.NOTHING),
+            (questions, blocks.NOTHING if row["done"] is None else f"{row['done']:,} of {row['total']:,}"),
+            *(
+                (blocks.right(header, leaves=blocks.COUNT), _count(row[name]))
+                for name, header in counts.items()
+            ),
+            (blocks.Column("started", leaves=blocks.SIZE), clock_time(row["started_at"], today=today)),
         ]
         for row in rows
     )
     for row in rows:
         if row["error"]:
-            yield prose(f"broken: {row['run_id']}: {row['error']}", hang=2)
+            yield blocks.prose(f"broken: {row['run_id']}: {row['error']}", hang=2)
         if row["owner"]:
-            yield prose(f"running: {row['run_id']}: {row['owner']}", hang=2)
+            yield blocks.prose(f"running: {row['run_id']}: {row['owner']}", hang=2)
         if _is_left(row):
-            yield Command("continue with:", row["resume"] or _NO_COMMAND)
+            yield blocks.Command("continue with:", row["resume"] or _NO_COMMAND)
 
 
 def _count(number: int | None) -> str:
-    return NOTHING if number is None else f"{number:,}"
+    return blocks.NOTHING if number is None else f"{number:,}"
 
 
 def clock_time(started: str | None, *, today: str) -> str:
     """Return when a run began: the hour if that was on the last day there is, else the day."""
     if not started:
-        return NOTHING
+        return blocks.NOTHING
     return started[11:16] if started[:10] == today else started[:10]
 
 
@@ -155,39 +136,42 @@ def run_row(run: ListedRun) -> dict[str, Any]:
 _SHOWN_METRICS = 3
 
 
-def describe_results(folder: Path, found: Sequence[StoredResult]) -> Blocks:
+def describe_results(folder: Path, found: Sequence[StoredResult]) -> blocks.Blocks:
     """Add a line for each evaluation that is stored, the latest first, and how to compare the last two."""
     if not found:
-        yield prose(f"No results in {folder}.")
+        yield blocks.prose(f"No results in {folder}.")
         return
     times = Counter(metric for each in found for metric in each.metrics)
     metrics = [metric for metric, _ in times.most_common(_SHOWN_METRICS)]
     today = max(each.when or "" for each in found)[:10]
     # The metric that fewest have leaves first.
-    figures = {metric: right(metric, leaves=DIFFERENCE - place / 10) for place, metric in enumerate(metrics)}
-    correct = right("correct", leaves=COUNT)
-    yield table(
+    figures = {
+        metric: blocks.right(metric, leaves=blocks.DIFFERENCE - place / 10)
+        for place, metric in enumerate(metrics)
+    }
+    correct = blocks.right("correct", leaves=blocks.COUNT)
+    yield blocks.table(
         [
             ("run", each.id),
-            (Column("when", leaves=COUNT), clock_time(each.when, today=today)),
-            (Column("dataset", flexible=True), each.dataset or NOTHING),
-            (Column("agent", flexible=True), each.target or NOTHING),
-            (correct, "{correct:,} of {total:,}".format(**each.answers) if each.answers else NOTHING),
-            *((column, figure(each.metrics.get(metric))) for metric, column in figures.items()),
-            ("gate", Styled(each.verdict or "", STYLES.get(each.verdict or "", ""))),
+            (blocks.Column("when", leaves=blocks.COUNT), clock_time(each.when, today=today)),
+            (blocks.Column("dataset", flexible=True), each.dataset or blocks.NOTHING),
+            (blocks.Column("agent", flexible=True), each.target or blocks.NOTHING),
+            (correct, "{correct:,} of {total:,}".format(**each.answers) if each.answers else blocks.NOTHING),
+            *((column, blocks.figure(each.metrics.get(metric))) for metric, column in figures.items()),
+            ("gate", blocks.Styled(each.verdict or "", blocks.STYLES.get(each.verdict or "", ""))),
         ]
         for each in found
     )
     for each in found:
         if each.error:
-            yield prose(f"broken: {each.error}", hang=2)
+            yield blocks.prose(f"broken: {each.error}", hang=2)
         if stale := each.answers.get("to_confirm"):
-            yield prose(f"{each.id}: {labels_to_confirm(stale)}", hang=2)
+            yield blocks.prose(f"{each.id}: {labels_to_confirm(stale)}", hang=2)
     ids = [each.id for each in found if each.error is None]
     same = [each.id for each in found if each.error is None and each.dataset == found[0].dataset][:2]
     if len(same) == 2 and len(set(ids)) == len(ids):
         older, newer = (short_id(folder / each) if (folder / each).is_dir() else each for each in same[::-1])
-        yield Steps([(f"rag-eval compare {older} {newer}{in_runs(folder)}", "")])
+        yield blocks.Steps([(f"rag-eval compare {older} {newer}{in_runs(folder)}", "")])
 
 
 # The declared metrics as rows, and on a screen.
@@ -216,24 +200,26 @@ def metric_rows(metrics: Sequence[Metric]) -> list[dict[str, Any]]:
     ]
 
 
-def describe_metrics(metrics: Sequence[Metric], *, whole: bool = False) -> Blocks:
+def describe_metrics(metrics: Sequence[Metric], *, whole: bool = False) -> blocks.Blocks:
     """Add the metrics family by family: name, direction, needs, version, then meaning and formula.
 
     The ``whole`` of one has also what becomes of empty data, and where it is from.
     """
     for family, members in groupby(metrics, key=lambda metric: metric.family):
-        yield GAP
-        yield prose(Styled(family, BOLD))
+        yield blocks.GAP
+        yield blocks.prose(blocks.Styled(family, blocks.BOLD))
         for metric in members:
-            yield GAP
+            yield blocks.GAP
             yield from _show_metric(metric, whole=whole)
 
 
-def _show_metric(metric: Metric, *, whole: bool) -> Blocks:
+def _show_metric(metric: Metric, *, whole: bool) -> blocks.Blocks:
     direction = "higher is better" if metric.higher_is_better else "lower is better"
     ways = f"; by {', '.join(metric.methods)}" if metric.methods else ""
     needs = ", ".join(metric.needs)
-    yield prose(f"{metric.signature}   ({direction}; needs {needs}{ways}; version {metric.version})", hang=6)
+    yield blocks.prose(
+        f"{metric.signature}   ({direction}; needs {needs}{ways}; version {metric.version})", hang=6
+    )
     told = [metric.summary, f"= {metric.formula}"]
     if metric.languages():
         told.append(f"without a judge measured on {languages_told(metric)}; others are skipped")
@@ -243,7 +229,7 @@ def _show_metric(metric: Metric, *, whole: bool) -> Blocks:
         told += [f"empty: {metric.empty}"] if metric.empty else []
         told += [f"from: {metric.source}"] if metric.source else []
     for line in told:
-        yield prose(line, indent=4, hang=6)
+        yield blocks.prose(line, indent=4, hang=6)
 
 
 def languages_told(measured: Metric | MethodCard) -> str:
@@ -255,35 +241,39 @@ def languages_told(measured: Metric | MethodCard) -> str:
 # The cards of the offline methods.
 
 
-def describe_method_cards(cards: Sequence[MethodCard], *, whole: bool = False) -> Blocks:
+def describe_method_cards(cards: Sequence[MethodCard], *, whole: bool = False) -> blocks.Blocks:
     """Add each card: what the method is, sees and does not see; and the ``whole`` of one: all its figures."""
     for card in cards:
-        yield GAP
-        yield prose(f"{card.name}   (version {card.version}; {', '.join(card.metrics)})", hang=6)
+        yield blocks.GAP
+        yield blocks.prose(f"{card.name}   (version {card.version}; {', '.join(card.metrics)})", hang=6)
         told = [card.summary, f"measured on {languages_told(card)}; texts in other languages are skipped"]
         told += [*(f"+ {text}" for text in card.sees), *(f"- {text}" for text in card.does_not_see)]
         if whole:
             told += [f"fitted on: {card.fitted_on}", f"plain: {card.plain}", f"measured {card.date}"]
         for line in told:
-            yield prose(line, indent=4, hang=6)
+            yield blocks.prose(line, indent=4, hang=6)
         if whole:
             yield from _show_agreement(card)
     if not whole:
-        yield Steps([(f"rag-eval list methods '{cards[0].name}'", "how far it agrees with people")])
+        yield blocks.Steps([(f"rag-eval list methods '{cards[0].name}'", "how far it agrees with people")])
 
 
-def _show_agreement(card: MethodCard) -> Blocks:
+def _show_agreement(card: MethodCard) -> blocks.Blocks:
     """Add how far a method agrees with people, the data one after the other."""
-    columns = [Column("agreement with people", flexible=True), right("n", leaves=COUNT), right("value")]
-    columns += [Column(interval_header()), right("plain")]
-    rows: dict[str, list[list[Piece]]] = {}
+    columns = [
+        blocks.Column("agreement with people", flexible=True),
+        blocks.right("n", leaves=blocks.COUNT),
+        blocks.right("value"),
+    ]
+    columns += [blocks.Column(blocks.interval_header()), blocks.right("plain")]
+    rows: dict[str, list[list[blocks.Piece]]] = {}
     for each in card.agreement:
         plain = "" if each.plain is None else f"{each.plain:.3f}"
         interval = f"[{each.low:.3f}, {each.high:.3f}]"
-        found = rows.setdefault(each.data, [[Styled(each.data, BOLD), "", "", "", ""]])
+        found = rows.setdefault(each.data, [[blocks.Styled(each.data, blocks.BOLD), "", "", "", ""]])
         found.append([f"  {each.figure}", f"{each.n:,}", f"{each.value:.3f}", interval, plain])
-    yield GAP
-    yield Table(columns, [row for found in rows.values() for row in found], indent=4)
+    yield blocks.GAP
+    yield blocks.Table(columns, [row for found in rows.values() for row in found], indent=4)
 
 
 def check_rows() -> list[dict[str, Any]]:
@@ -297,14 +287,14 @@ def check_rows() -> list[dict[str, Any]]:
     return [*rows, *options]
 
 
-def describe_checks(rows: Sequence[dict[str, Any]]) -> Blocks:
+def describe_checks(rows: Sequence[dict[str, Any]]) -> blocks.Blocks:
     """Add each check with its example, and how a row has several."""
     for row in rows:
-        yield prose(f"{row['name']:<14}{row['demand']}", hang=14)
+        yield blocks.prose(f"{row['name']:<14}{row['demand']}", hang=14)
         if row["example"] is not None:
-            yield prose(json.dumps(row["example"]), indent=14, hang=14)
-    yield GAP
-    yield prose('In a row: "checks": [{"contains": "27 days"}, {"max_words": 60}]', hang=2)
+            yield blocks.prose(json.dumps(row["example"]), indent=14, hang=14)
+    yield blocks.GAP
+    yield blocks.prose('In a row: "checks": [{"contains": "27 days"}, {"max_words": 60}]', hang=2)
 
 
 # Components of one kind, ours and those of installed packages, with their settings.
@@ -388,13 +378,13 @@ def _default(value: Any) -> str:
     return str(Specification("", {"": value}))[2:-1]
 
 
-def describe_components(rows: Sequence[dict[str, Any]]) -> Blocks:
+def describe_components(rows: Sequence[dict[str, Any]]) -> blocks.Blocks:
     """Add each component: how it is written, whose it is, and what it is."""
     for row in rows:
-        yield GAP
+        yield blocks.GAP
         whose = "" if row["package"] is None else f"   (of {row['package']})"
-        yield prose(f"{row['written']}{whose}", hang=6)
+        yield blocks.prose(f"{row['written']}{whose}", hang=6)
         if row["error"] is not None:
-            yield prose(Styled(row["error"], BAD), indent=4, hang=6)
+            yield blocks.prose(blocks.Styled(row["error"], blocks.BAD), indent=4, hang=6)
         elif row["summary"]:
-            yield prose(row["summary"], indent=4, hang=6)
+            yield blocks.prose(row["summary"], indent=4, hang=6)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.reports.blocks import by, difference, interval_text, measure, one_line
+from rag_evaluation_framework.reports.blocks import by, one_line
 from rag_evaluation_framework.reports.cases import (
     counts_sentences,
     exchanges,
@@ -24,17 +24,10 @@ from rag_evaluation_framework.reports.compared_answers import (
     sorts_sentence,
     trait_sentence,
 )
+from rag_evaluation_framework.reports.figure_rows import MovedRow, compared_rows, gated_rows, list_figures
 from rag_evaluation_framework.reports.rows_screen import reading_sentences
 from rag_evaluation_framework.reports.sweep_screen import index_recalls
-from rag_evaluation_framework.reports.terminal import (
-    check_of,
-    named_run_notes,
-    needs_words,
-    not_scored_lines,
-    reliability_lines,
-    shown_figures,
-    value_text,
-)
+from rag_evaluation_framework.reports.terminal import named_run_notes, not_scored_lines, reliability_lines
 from rag_evaluation_framework.reports.verdict_lines import (
     headline,
     listed_regressions,
@@ -152,57 +145,45 @@ def _case(name: str, row: Row) -> Iterator[list[str]]:
 
 
 def _figures(evaluation: Evaluation) -> str:
-    moved = evaluation.regressions
-    if moved is not None and moved.metrics:
-        headers, rows, said = _moved_rows(evaluation, moved)
+    several = len(evaluation.named_runs) > 1
+    if gated := gated_rows(evaluation):
+        headers = ["metric", "before", "now", "difference", "verdict", "needs", "answers", "by"]
+        rows = [[*_moved(each), escaped(str(each.demand)), f"{each.moved.n:,}", each.by] for each in gated]
+        part_is, parts, said = "dataset", [each.of for each in gated], "; ".join(map(str, gated))
     else:
-        headers, rows, said = _figure_rows(evaluation)
-    # The summary is HTML, in which Markdown's backslashes would be shown.
-    table = _table(headers, rows)
-    return f"<details><summary>Figures: {escape(one_line(said, 400))}</summary>\n\n{table}\n</details>"
-
-
-def _figure_rows(evaluation: Evaluation) -> tuple[list[str], list[list[str]], str]:
-    several = len(evaluation.named_runs) > 1 or evaluation.kind in ("golden", "systems")
-    rows, said = [], []
-    for name, part in evaluation.named_runs.items():
-        for each in shown_figures(part):
-            check = check_of(evaluation, part, each.metric)
-            needs, status = needs_words(check)
-            value = value_text(each, check)
-            interval = interval_text(each.interval, each.value)
-            told = f"{needs}, {status}" if needs else ""
-            rows.append([*([escaped(name)] if several else []), escaped(each.metric), value, interval])
-            rows[-1] += [escaped(told), each.answers, by(each.method)]
-            if check is not None or not verdict_of(evaluation).checks:
-                said.append(f"{each.metric} {value}" + (f" {status}" if status else ""))
-    part_is = "system" if evaluation.parts_are == "systems" else "dataset"
-    headers = [*([part_is] if several else []), "metric", "value", "95% interval", "needs", "answers", "by"]
-    return headers, rows, ", ".join(said[:6])
-
-
-def _moved_rows(evaluation: Evaluation, moved: Regressions) -> tuple[list[str], list[list[str]], str]:
-    runs = {part.name: part for part in evaluation.runs}
-    several = len(runs) > 1
-    rows, said = [], []
-    for each in moved.metrics:
-        part = runs.get(each.dataset, evaluation)
-        needs, status = needs_words(check_of(evaluation, part, each.metric))
-        made = part.metrics.get(each.metric)
-        before, now = measure(each.metric, each.before), measure(each.metric, each.now)
-        rows.append(
+        found = list_figures(evaluation)
+        headers = ["metric", "value", "95% interval", "needs", "answers", "by"]
+        rows = [
             [
-                *([escaped(each.dataset)] if several else []),
                 escaped(each.metric),
-                *(before, now, difference(each.difference, each.interval), each.finding),
-                escaped(f"{needs}, {status}" if needs else ""),
-                f"{each.n:,}",
-                "" if made is None else by(made.method),
+                each.value,
+                each.interval,
+                escaped(str(each.demand)),
+                each.answers,
+                each.by,
             ]
+            for each in found
+        ]
+        several = several or evaluation.kind in ("golden", "systems")
+        part_is = "system" if evaluation.parts_are == "systems" else "dataset"
+        parts = [each.part for each in found]
+        told = [each for each in found if each.demand.check or not verdict_of(evaluation).checks]
+        said = ", ".join(f"{each.metric} {each.value} {each.demand.status}".rstrip() for each in told[:6])
+    if several:
+        headers, rows = (
+            [part_is, *headers],
+            [[escaped(of), *row] for of, row in zip(parts, rows, strict=True)],
         )
-        said.append(f"{each.metric} {before} → {now}, {each.finding}")
-    headers = ["metric", "before", "now", "difference", "verdict", "needs", "answers", "by"]
-    return [*(["dataset"] if several else []), *headers], rows, "; ".join(said)
+    return f"{_folded(said, 400)}{_table(headers, rows)}\n</details>"
+
+
+def _moved(each: MovedRow) -> list[str]:
+    return [escaped(each.metric), each.before, each.now, each.difference, each.finding.text]
+
+
+def _folded(said: str, characters: int) -> str:
+    """Return what figures are folded into: its summary is HTML, in which backslashes would be shown."""
+    return f"<details><summary>Figures: {escape(one_line(said, characters))}</summary>\n\n"
 
 
 def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -243,25 +224,12 @@ def _comparison(comparison: Comparison) -> str:
 
 
 def _compared_metrics(comparison: Comparison, names: Mapping[str, str]) -> str:
-    told = [
-        f"{each.metric} {measure(each.metric, each.baseline_mean)} → "
-        f"{measure(each.metric, each.contender_mean)}, {each.finding}"
-        for each in comparison.metrics
-    ]
-    rows = [
-        [
-            escaped(each.metric),
-            escaped(names[each.contender]),
-            measure(each.metric, each.baseline_mean),
-            measure(each.metric, each.contender_mean),
-            difference(each.difference, each.interval),
-            f"{each.wins} / {each.ties} / {each.losses}",
-            each.finding,
-            f"{each.n:,}",
-            by(comparison.methods.get(each.metric) or ""),
-        ]
-        for each in comparison.metrics
-    ]
+    rows = []
+    for each in (found := compared_rows(comparison)):
+        metric, before, now, moved, finding = _moved(each)
+        counts = " / ".join(map(str, each.counts))
+        rows.append([metric, escaped(names[each.of]), before, now, moved, counts, finding])
+        rows[-1] += [f"{each.moved.n:,}", each.by or by("")]
     headers = ["metric", "run", "before", "now", "difference", "better / same / worse", "verdict"]
-    summary = f"<summary>Figures: {escape(one_line('; '.join(told), 300))}</summary>"
-    return f"<details>{summary}\n\n{_table([*headers, 'answers', 'by'], rows)}\n\n</details>"
+    told = "; ".join(map(str, found))
+    return f"{_folded(told, 300)}{_table([*headers, 'answers', 'by'], rows)}\n\n</details>"

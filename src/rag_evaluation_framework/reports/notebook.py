@@ -12,22 +12,7 @@ from typing import Any
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.extensions import extra_module
-from rag_evaluation_framework.reports import cases
-from rag_evaluation_framework.reports.blocks import (
-    BAD,
-    GOOD,
-    NOTHING,
-    STYLES,
-    Column,
-    by,
-    difference,
-    figure,
-    interval_text,
-    listed,
-    measure,
-    one_line,
-    right,
-)
+from rag_evaluation_framework.reports import blocks, cases
 from rag_evaluation_framework.reports.compared_answers import (
     called,
     comparison_sentence,
@@ -37,18 +22,12 @@ from rag_evaluation_framework.reports.compared_answers import (
     sorts_sentence,
     trait_sentence,
 )
+from rag_evaluation_framework.reports.figure_rows import FigureRow, MovedRow, compared_rows, list_figures
 from rag_evaluation_framework.reports.rows_screen import reading_sentences
 from rag_evaluation_framework.reports.run_page import place
 from rag_evaluation_framework.reports.screen import Screen
 from rag_evaluation_framework.reports.sweep_screen import sweep_advice
-from rag_evaluation_framework.reports.terminal import (
-    check_of,
-    claim_of,
-    needs_words,
-    reliability_lines,
-    shown_figures,
-    value_text,
-)
+from rag_evaluation_framework.reports.terminal import claim_of, reliability_lines
 from rag_evaluation_framework.reports.verdict_lines import (
     MARKS,
     WorseAnswer,
@@ -58,10 +37,9 @@ from rag_evaluation_framework.reports.verdict_lines import (
     verdict_of,
     worse_answers,
 )
-from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
+from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.run_folder import CELLS
-from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.results.verdicts import AnswerChanges, ChangedAnswer
 from rag_evaluation_framework.text.display import (
     Html,
@@ -97,14 +75,13 @@ def claim(evaluation: Evaluation) -> str:
     return claim_of(evaluation, headline(evaluation))
 
 
-def _figures(evaluation: Evaluation) -> list[tuple[str, Evaluation, Figure]]:
+def _figures(evaluation: Evaluation) -> list[tuple[str, FigureRow]]:
     """Return the figures with the names they go by: of several parts the part's, of a sweep its ranking."""
-    several = len(evaluation.parts) > 1
-    wanted = evaluation.head.configuration.get("rank_by") if CELLS in evaluation.head.configuration else None
+    several, configuration = len(evaluation.parts) > 1, evaluation.head.configuration
+    wanted = configuration.get("rank_by") if CELLS in configuration else None
     return [
-        (f"{name}: {each.metric}" if several else each.metric, part, each)
-        for name, part in evaluation.named_runs.items()
-        for each in shown_figures(part)
+        (f"{each.part}: {each.metric}" if several else each.metric, each)
+        for each in list_figures(evaluation)
         if wanted is None or each.metric == wanted
     ]
 
@@ -115,28 +92,21 @@ def plot(evaluation: Evaluation) -> Any:
     It is shown once where a notebook shows what a cell returns, and by ``savefig`` anywhere else.
     """
     pyplot = extra_module("matplotlib.pyplot", feature="plot", extra="matplotlib")
-    shown = [each for each in _figures(evaluation) if _is_share(each[2])][:_PLOTTED]
+    shown = [each for each in _figures(evaluation) if each[1].is_share][:_PLOTTED]
     drawn, axes = pyplot.subplots(figsize=(7, 0.9 + 0.32 * max(1, len(shown))), layout="constrained")
-    for row, (_, part, each) in enumerate(shown):
-        check = check_of(evaluation, part, each.metric)
-        is_missed = check is not None and check.status in ("missed", "not evaluated")
-        colour = "#c95510" if is_missed else "#2b7fc4"
-        if each.interval is not None:
-            axes.plot([each.interval.low, each.interval.high], [row, row], color=colour, linewidth=2)
-        axes.plot([each.value], [row], "o", color=colour)
-        if check is not None and check.bound is not None:
-            axes.plot([check.bound] * 2, [row - 0.35, row + 0.35], color="0.4")
+    for row, (_, each) in enumerate(shown):
+        colour = "#c95510" if each.demand.is_missed else "#2b7fc4"
+        if (interval := each.figure.interval) is not None:
+            axes.plot([interval.low, interval.high], [row, row], color=colour, linewidth=2)
+        axes.plot([each.figure.value], [row], "o", color=colour)
+        if each.bound is not None:
+            axes.plot([each.bound] * 2, [row - 0.35, row + 0.35], color="0.4")
     axes.set(xlim=(-0.02, 1.02), ylim=(max(1, len(shown)) - 0.5, -0.5))
-    axes.set_yticks(range(len(shown)), [short_text(name, 40) for name, _, _ in shown])
+    axes.set_yticks(range(len(shown)), [short_text(name, 40) for name, _ in shown])
     axes.set_title(short_text(_verdict_text(evaluation), 100), loc="left", fontsize=10)
     axes.spines[["top", "right", "left"]].set_visible(False)
     pyplot.close(drawn)
     return drawn
-
-
-def _is_share(each: Figure) -> bool:
-    is_within = each.interval is None or each.interval.high <= 1 + 1e-9
-    return each.value is not None and 0 <= each.value <= 1 and is_within
 
 
 # A few lines.
@@ -149,16 +119,14 @@ def _verdict_text(evaluation: Evaluation) -> str:
 
 def _evaluation_text(evaluation: Evaluation) -> str:
     screen = Screen()
-    screen.say(one_line(f"Evaluation: {_verdict_text(evaluation)}", 98))
+    screen.say(blocks.one_line(f"Evaluation: {_verdict_text(evaluation)}", 98))
     for line in islice(cases.counts_sentences(evaluation), 1):
         screen.say(line, indent=2)
     found = _figures(evaluation)
-    rows = []
-    for name, part, each in found[:_LINES]:
-        check = check_of(evaluation, part, each.metric)
-        interval = interval_text(each.interval, each.value)
-        rows.append([name, value_text(each, check), interval, needs_words(check)[1]])
-    _add_rows(screen, [Column(flexible=True), right(""), "", ""], rows, more=len(found) - len(rows))
+    rows = [[name, each.value, each.interval, each.demand.status] for name, each in found[:_LINES]]
+    _add_rows(
+        screen, [blocks.Column(flexible=True), blocks.right(""), "", ""], rows, more=len(found) - len(rows)
+    )
     screen.say(".failed() .worst(3) .to_pandas() .report(path) print(…)")
     return str(screen)
 
@@ -169,27 +137,22 @@ def _comparison_text(comparison: Comparison) -> str:
         for each in comparison.answers[:1]
         if len(comparison.contenders) == 1
     ]
-    names = listed([one_line(each) for each in comparison.contenders[:3]])
+    names = blocks.listed([blocks.one_line(each) for each in comparison.contenders[:3]])
     screen = Screen()
     said = counts[0] if counts else f"{names} with {comparison.baseline}"
-    screen.say(one_line(f"Comparison: {said}; {comparison.verdict}", 98))
+    screen.say(blocks.one_line(f"Comparison: {said}; {comparison.verdict}", 98))
     rows = [
-        [
-            each.metric,
-            f"{measure(each.metric, each.baseline_mean)} → {measure(each.metric, each.contender_mean)}",
-            difference(each.difference, each.interval),
-            each.finding,
-        ]
-        for each in comparison.metrics[:_LINES]
+        [each.metric, f"{each.before} → {each.now}", each.difference, each.finding.text]
+        for each in compared_rows(comparison)[:_LINES]
     ]
     more = len(comparison.metrics) - len(rows)
-    _add_rows(screen, [Column(flexible=True), "", "", ""], rows, more=more)
+    _add_rows(screen, [blocks.Column(flexible=True), "", "", ""], rows, more=more)
     screen.say(".answers[0].worse .to_dict() print(…)")
     return str(screen)
 
 
 def _add_rows(
-    screen: Screen, columns: Sequence[Column | str], rows: Sequence[Sequence[str]], *, more: int
+    screen: Screen, columns: Sequence[blocks.Column | str], rows: Sequence[Sequence[str]], *, more: int
 ) -> None:
     """Add the rows of a table without its header."""
     if not rows:
@@ -205,7 +168,7 @@ def _add_rows(
 def _row_text(row: Row) -> str:
     found = (cases.why(row, each.blame, verdict=each.verdict) for each in cases.exchanges(row))
     reasons = list(filter(None, found))
-    scores = ", ".join(f"{each.metric} {measure(each.metric, each.value)}" for each in row.scores[:6])
+    scores = ", ".join(f"{each.metric} {blocks.measure(each.metric, each.value)}" for each in row.scores[:6])
     told = [
         short_text("; ".join(reasons) or cases.kind_of(row), 98),
         "" if row.expected is None else f"expected {short_text(row.expected)}",
@@ -220,7 +183,7 @@ def _row_text(row: Row) -> str:
 
 
 def _head(word: str, said: str, kicker: str) -> Html:
-    colour = {GOOD: "good", BAD: "bad"}.get(STYLES.get(word, ""), "")
+    colour = {blocks.GOOD: "good", blocks.BAD: "bad"}.get(blocks.STYLES.get(word, ""), "")
     mark = f"{MARKS[word]} {word.upper()}:".strip() if word in MARKS else ""
     return element(
         "p",
@@ -232,7 +195,7 @@ def _head(word: str, said: str, kicker: str) -> Html:
 
 
 def _notes(lines: Sequence[str]) -> list[Html]:
-    return [element("p", one_line(line, 400), class_="dim") for line in lines]
+    return [element("p", blocks.one_line(line, 400), class_="dim") for line in lines]
 
 
 def _cell(text: str | Html, kind: str | None = None) -> Html:
@@ -284,12 +247,12 @@ def _evaluation(evaluation: Evaluation) -> Html:
     word = verdict_of(evaluation).word
     kicker = ", ".join(filter(None, [evaluation.name, evaluation.target]))
     found = _figures(evaluation)
-    rows = [list(_figure_cells(evaluation, *each)) for each in found[:_FIGURES]]
+    rows = [list(_figure_cells(*each)) for each in found[:_FIGURES]]
     headers = [("metric", None), ("value", "number"), ("", None), ("interval", None), ("needs", None)]
     more = [f"and {len(found) - len(rows):,} more"] if len(found) > len(rows) else []
     doubts = [each for each in evaluation.warnings if "--allow-missing" not in each]
     return display(
-        _head(word, claim(evaluation), one_line(kicker)),
+        _head(word, claim(evaluation), blocks.one_line(kicker)),
         *_notes(list(cases.counts_sentences(evaluation))),
         *_notes([*reading_sentences(evaluation), *headline(evaluation).lines][:4]),
         _table([*headers, ("", None)], rows),
@@ -299,34 +262,32 @@ def _evaluation(evaluation: Evaluation) -> Html:
     )
 
 
-def _figure_cells(evaluation: Evaluation, name: str, part: Evaluation, each: Figure) -> Iterator[Html]:
-    check = check_of(evaluation, part, each.metric)
-    bound = None if check is None else check.bound
+def _figure_cells(name: str, row: FigureRow) -> Iterator[Html]:
+    each, bound, demand = row.figure, row.bound, row.demand
     value, interval = each.value, each.interval
-    written, ends = value_text(each, check), interval_text(interval, value)
-    needs, status = needs_words(check)
+    colour = "bad" if demand.is_missed else None
     yield _cell(short_text(name))
-    yield _cell(written, "number")
+    yield _cell(row.value, "number")
     bar: str | Html = ""
-    if _is_share(each) and value is not None:
+    if row.is_share and value is not None:
         crosses = bound is not None and interval is not None and interval.low < bound <= interval.high
         bar = _bar(
-            f"{each.metric} {written}, interval {ends}",
+            f"{each.metric} {row.value}, interval {row.interval}",
             place(value),
             None if interval is None else (place(interval.low), place(interval.high)),
             limit=None if bound is None else place(bound),
-            colour="bad" if status.startswith(("missed", "not evaluated")) else "",
+            colour=colour or "",
             is_open=crosses,
         )
     yield _cell(bar)
-    yield _cell(ends, "number")
-    is_bad = status.startswith(("missed", "not evaluated"))
-    yield _cell(together([f"{needs} ", element("span", status, class_="bad" if is_bad else None)]))
-    yield _cell(_counted_by(each.n_scored if each.judged is None else each.answers, each.method), "dim")
+    yield _cell(row.interval, "number")
+    yield _cell(together([f"{demand.needs} ", element("span", demand.status, class_=colour)]))
+    yield _cell(
+        _counted_by(each.n_scored if each.judged is None else each.answers, blocks.by(each.method)), "dim"
+    )
 
 
-def _counted_by(number: int | str, method: str | None) -> str:
-    told = "" if method is None else by(method)
+def _counted_by(number: int | str, told: str) -> str:
     beside = f", {told}" if told in ("exact", "timing") else f", by {told}"
     answers = counted(number, "answer") if isinstance(number, int) else f"{number} answers"
     return answers + (beside if told else "")
@@ -373,11 +334,13 @@ def _case(row: Row, *, is_asked: bool) -> Html:
         if each.expected is not None:
             lines.append(labelled("expected", people_text(each.expected)))
         marks = cases.unsupported_words(row) if each.turn is None else ()
-        got = row.error or NOTHING if each.answer is None else marked(each.answer, marks)
+        got = row.error or blocks.NOTHING if each.answer is None else marked(each.answer, marks)
         lines.append(labelled("got", people_text(got)))
         if reason is not None:
             lines.append(labelled("why", reason))
-    if scores := ", ".join(f"{each.metric} {measure(each.metric, each.value)}" for each in row.scores[:8]):
+    if scores := ", ".join(
+        f"{each.metric} {blocks.measure(each.metric, each.value)}" for each in row.scores[:8]
+    ):
         lines.append(labelled("scores", scores))
     trace = None if row.sample is None else row.sample.trace
     steps = [] if trace is None else trace.html()
@@ -385,10 +348,10 @@ def _case(row: Row, *, is_asked: bool) -> Html:
 
 
 def _moved_case(worse: WorseAnswer) -> Html:
-    now = NOTHING if worse.now is None else worse.now
+    now = blocks.NOTHING if worse.now is None else worse.now
     if now == worse.row.response.text:
         now = marked(now, cases.unsupported_words(worse.row))
-    before = labelled("before", people_text(worse.before or NOTHING))
+    before = labelled("before", people_text(worse.before or blocks.NOTHING))
     return element("dl", before, labelled("now", people_text(now)), _retrieved(worse.row))
 
 
@@ -428,36 +391,31 @@ def _comparison(comparison: Comparison) -> Html:
     pieces += _notes([f"compared anyway: {each}" for each in comparison.warnings])
     several = len(comparison.contenders) > 1
     headers = [("metric", None), ("before", "number"), ("now", "number"), ("difference", "number")]
-    rows = [list(_metric_cells(each, comparison, names, several)) for each in comparison.metrics[:_FIGURES]]
+    rows = [list(_metric_cells(each, names, several)) for each in compared_rows(comparison)[:_FIGURES]]
     ends = [("", None), ("verdict", None), ("", None)]
     return display(*pieces, _table([*headers, *ends], rows))
 
 
-def _metric_cells(
-    each: MetricComparison, comparison: Comparison, names: Mapping[str, str], several: bool
-) -> Iterator[Html]:
-    word = each.finding
-    told = difference(each.difference, each.interval)
-    yield _cell(f"{each.metric}, {names[each.contender]}" if several else each.metric)
-    yield _cell(measure(each.metric, each.baseline_mean), "number")
-    yield _cell(measure(each.metric, each.contender_mean), "number")
-    yield _cell(told, "number")
+def _metric_cells(row: MovedRow, names: Mapping[str, str], several: bool) -> Iterator[Html]:
+    word, value, interval = row.finding.text, row.moved.difference, row.moved.interval
+    yield _cell(f"{row.metric}, {names[row.of]}" if several else row.metric)
+    for text in (row.before, row.now, row.difference):
+        yield _cell(text, "number")
     colour = {"worse": "bad", "better": "good"}.get(word)
     bar: str | Html = ""
-    if abs(each.difference) <= 1:
-        ends = (each.interval.low, each.interval.high) if each.interval is not None else None
+    if value is not None and abs(value) <= 1:
+        ends = None if interval is None else (place(interval.low, -1, 1), place(interval.high, -1, 1))
         bar = _bar(
-            f"{each.metric}: {told}; {word}",
-            place(each.difference, -1, 1),
-            None if ends is None else (place(ends[0], -1, 1), place(ends[1], -1, 1)),
+            f"{row.metric}: {row.difference}; {word}",
+            place(value, -1, 1),
+            ends,
             limit=50,
             colour=colour or "",
             is_open=word not in ("worse", "better"),
         )
     yield _cell(bar)
     yield _cell(element("span", word, class_=colour))
-    method = comparison.methods.get(each.metric)
-    yield _cell(_counted_by(each.n, method), "dim")
+    yield _cell(_counted_by(row.moved.n, row.by), "dim")
 
 
 def _slopes(changes: AnswerChanges, names: Mapping[str, str]) -> Html | None:
@@ -494,7 +452,8 @@ def _slopes(changes: AnswerChanges, names: Mapping[str, str]) -> Html | None:
         pieces.append(element("line", class_="track", x1=x, x2=x, y1=top, y2=bottom))
         pieces.append(element("text", short_text(name, 18), x=x, y=12, text_anchor="middle"))
     pieces += [
-        element("text", figure(value), x=left - 8, y=y(value) + 4, text_anchor="end") for value in (low, high)
+        element("text", blocks.figure(value), x=left - 8, y=y(value) + 4, text_anchor="end")
+        for value in (low, high)
     ]
     said = f"{metric} of each answer that changed, before and now; dashed got better"
     label = f"{said}. {len(changes.worse):,} got worse: {names_of(changes.worse)}" if changes.worse else said
@@ -514,8 +473,8 @@ def _changed(changes: AnswerChanges, names: Mapping[str, str]) -> Iterator[Html]
     old, new = names[changes.baseline], names[changes.contender]
     for word, answers in (("got worse", changes.worse), ("got better", changes.better)):
         for each in answers[:_CASES]:
-            texts = [labelled(old, people_text(each.before or NOTHING))]
-            texts.append(labelled(new, people_text(each.now or NOTHING)))
+            texts = [labelled(old, people_text(each.before or blocks.NOTHING))]
+            texts.append(labelled(new, people_text(each.now or blocks.NOTHING)))
             if each.expected:
                 texts.insert(0, labelled("expected", people_text(each.expected)))
             yield _opening(called(each), each.question, word, element("dl", *texts))

@@ -15,34 +15,7 @@ from rag_evaluation_framework.datasets.overview import Coverage, Drawn, Lengths,
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.models.spending import Spending
 from rag_evaluation_framework.records.samples import Dataset, Recorded, Sample, Usage
-from rag_evaluation_framework.reports.blocks import (
-    BAD,
-    BAR,
-    BY,
-    COUNT,
-    DIM,
-    GAP,
-    GOOD,
-    NOTHING,
-    Bar,
-    Blocks,
-    Cell,
-    Column,
-    Example,
-    Labelled,
-    Piece,
-    Steps,
-    Styled,
-    aside,
-    figure,
-    interval_header,
-    interval_text,
-    money,
-    one_line,
-    prose,
-    right,
-    table,
-)
+from rag_evaluation_framework.reports import blocks
 from rag_evaluation_framework.structs import asdict
 from rag_evaluation_framework.synthesis.drafts import REASONS, Drafts
 
@@ -55,15 +28,15 @@ if TYPE_CHECKING:
 _LISTED = 10
 
 
-def describe_agreement(report: AgreementReport) -> Blocks:
+def describe_agreement(report: AgreementReport) -> blocks.Blocks:
     """Add the figures, then the pairs and the queries that agree least."""
     annotators = f"{counted(len(report.annotators), 'annotator')} ({', '.join(report.annotators)})"
     queries = counted(report.n_queries, "query", "queries")
-    yield prose(f"{annotators}, {queries}, {report.n_shared:,} of them annotated by two or more")
+    yield blocks.prose(f"{annotators}, {queries}, {report.n_shared:,} of them annotated by two or more")
     if not report.figures:
-        yield prose("no query has two annotators: nothing to compare")
+        yield blocks.prose("no query has two annotators: nothing to compare")
         return
-    yield GAP
+    yield blocks.GAP
     yield from _agreement_figures(report)
     if len(report.pairs) > 1:
         yield from _pairs(report)
@@ -73,60 +46,62 @@ def describe_agreement(report: AgreementReport) -> Blocks:
         yield from _scores(report)
 
 
-def _agreement_figures(report: AgreementReport) -> Blocks:
+def _agreement_figures(report: AgreementReport) -> blocks.Blocks:
     confidence = next((each.interval.confidence for each in report.figures if each.interval), 0.95)
-    yield table(
+    yield blocks.table(
         [
             ("what", each.what),
-            (Column("measure", leaves=BY), each.measure),
-            (right("agreement"), figure(each.value, each.interval)),
+            (blocks.Column("measure", leaves=blocks.BY), each.measure),
+            (blocks.right("agreement"), blocks.figure(each.value, each.interval)),
             (
-                interval_header(confidence),
-                interval_text(each.interval, each.value) if each.interval else NOTHING,
+                blocks.interval_header(confidence),
+                blocks.interval_text(each.interval, each.value) if each.interval else blocks.NOTHING,
             ),
-            (right("queries", leaves=COUNT), str(each.n_queries)),
+            (blocks.right("queries", leaves=blocks.COUNT), str(each.n_queries)),
             ("target", _target(each)),
         ]
         for each in report.figures
     )
     for method in dict.fromkeys(each.interval.method for each in report.figures if each.interval):
-        yield aside(f"intervals: {method}, over queries")
+        yield blocks.aside(f"intervals: {method}, over queries")
     if any(each.value is None for each in report.figures):
         defined = "so agreement beyond chance is not defined"
-        yield aside(f"–: everybody always says the same, {defined}")
+        yield blocks.aside(f"–: everybody always says the same, {defined}")
     if any(each.value is not None and each.interval is None for each in report.figures):
-        yield aside("no interval: too few queries, or too alike, to tell how far off it is")
+        yield blocks.aside("no interval: too few queries, or too alike, to tell how far off it is")
 
 
-def _target(each: AgreementFigure) -> Piece:
+def _target(each: AgreementFigure) -> blocks.Piece:
     if each.target is None or each.value is None:
         return ""
     is_met = each.value >= each.target
-    return Styled(f">= {each.target:g} {'met' if is_met else 'missed'}", GOOD if is_met else BAD)
+    return blocks.Styled(
+        f">= {each.target:g} {'met' if is_met else 'missed'}", blocks.GOOD if is_met else blocks.BAD
+    )
 
 
-def _pairs(report: AgreementReport) -> Blocks:
-    rows: list[list[Cell]] = [
+def _pairs(report: AgreementReport) -> blocks.Blocks:
+    rows: list[list[blocks.Cell]] = [
         [
-            (Column("annotators", flexible=True), " – ".join(pair.pair)),
-            (right("queries"), str(pair.n_queries)),
-            (right("Jaccard"), figure(pair.jaccard)),
-            (right("scores", leaves=COUNT), str(pair.n_scores)),
-            (right("mean difference"), figure(pair.score_difference)),
+            (blocks.Column("annotators", flexible=True), " – ".join(pair.pair)),
+            (blocks.right("queries"), str(pair.n_queries)),
+            (blocks.right("Jaccard"), blocks.figure(pair.jaccard)),
+            (blocks.right("scores", leaves=blocks.COUNT), str(pair.n_scores)),
+            (blocks.right("mean difference"), blocks.figure(pair.score_difference)),
         ]
         for pair in report.pairs
     ]
     yield from _least("pairs that agree least first", rows)
 
 
-def _queries(report: AgreementReport) -> Blocks:
-    rows: list[list[Cell]] = [
+def _queries(report: AgreementReport) -> blocks.Blocks:
+    rows: list[list[blocks.Cell]] = [
         [
-            (Column("query", flexible=True), query.query_id),
-            (right("annotators", leaves=COUNT), str(query.n_annotators)),
-            (right("Jaccard"), figure(query.jaccard)),
-            (Column("furthest apart", flexible=True), " – ".join(query.furthest_pair)),
-            (right("Jaccard"), figure(query.furthest_jaccard)),
+            (blocks.Column("query", flexible=True), query.query_id),
+            (blocks.right("annotators", leaves=blocks.COUNT), str(query.n_annotators)),
+            (blocks.right("Jaccard"), blocks.figure(query.jaccard)),
+            (blocks.Column("furthest apart", flexible=True), " – ".join(query.furthest_pair)),
+            (blocks.right("Jaccard"), blocks.figure(query.furthest_jaccard)),
         ]
         for query in report.queries
         if query.jaccard < 1.0
@@ -134,14 +109,14 @@ def _queries(report: AgreementReport) -> Blocks:
     yield from _least("queries whose marked characters agree least first", rows)
 
 
-def _scores(report: AgreementReport) -> Blocks:
-    rows: list[list[Cell]] = [
+def _scores(report: AgreementReport) -> blocks.Blocks:
+    rows: list[list[blocks.Cell]] = [
         [
-            (Column("query", flexible=True), row.query_id),
+            (blocks.Column("query", flexible=True), row.query_id),
             ("score", row.score),
-            (right("difference"), figure(row.difference)),
-            (Column("lowest", flexible=True), row.lowest),
-            (Column("highest", flexible=True), row.highest),
+            (blocks.right("difference"), blocks.figure(row.difference)),
+            (blocks.Column("lowest", flexible=True), row.lowest),
+            (blocks.Column("highest", flexible=True), row.highest),
         ]
         for row in report.scores
         if row.difference > 0.0
@@ -149,12 +124,12 @@ def _scores(report: AgreementReport) -> Blocks:
     yield from _least("answers whose scores differ most first", rows)
 
 
-def _least(title: str, rows: Sequence[Sequence[Cell]]) -> Blocks:
-    yield GAP
-    yield prose(title)
-    yield table(rows[:_LISTED])
+def _least(title: str, rows: Sequence[Sequence[blocks.Cell]]) -> blocks.Blocks:
+    yield blocks.GAP
+    yield blocks.prose(title)
+    yield blocks.table(rows[:_LISTED])
     if (more := len(rows) - _LISTED) > 0:
-        yield prose(f"{more:,} more (--json has all)", indent=2)
+        yield blocks.prose(f"{more:,} more (--json has all)", indent=2)
 
 
 # A dataset in figures.
@@ -164,11 +139,11 @@ _SHOWN_FILES = 5
 _BAR_CELLS = 30
 
 
-def describe_overview(overview: Overview) -> Blocks:
+def describe_overview(overview: Overview) -> blocks.Blocks:
     """Add what there is, how long it is, and how it spreads; parts without data are left out."""
     yield from _head(overview)
     if overview.lengths:
-        yield GAP
+        yield blocks.GAP
         yield from _lengths_table(overview)
     for kind in ("questions", "documents"):
         if kind in overview.lengths:
@@ -177,79 +152,82 @@ def describe_overview(overview: Overview) -> Blocks:
     for label, counts in overview.labels.items():
         yield from _counts_table(label, list(counts.items()), overview.samples or 0)
     if overview.coverage:
-        yield GAP
+        yield blocks.GAP
         yield from _coverage(overview.coverage)
 
 
-def _head(overview: Overview) -> Blocks:
+def _head(overview: Overview) -> blocks.Blocks:
     if overview.samples is None:
         files = sum(overview.files.values())
         kinds = ", ".join(f"{count:,} {suffix}" for suffix, count in overview.files.items())
-        yield prose(overview.path)
-        yield prose(f"{counted(files, 'document')} ({kinds})" if files else "no documents", hang=2)
+        yield blocks.prose(overview.path)
+        yield blocks.prose(f"{counted(files, 'document')} ({kinds})" if files else "no documents", hang=2)
         if overview.unreadable:
             named = ", ".join(overview.unreadable[:_SHOWN_FILES])
             more = ", …" if len(overview.unreadable) > _SHOWN_FILES else ""
             unread = counted(len(overview.unreadable), "file")
-            yield prose(f"{unread} whose text cannot be read: {named}{more}", hang=2)
+            yield blocks.prose(f"{unread} whose text cannot be read: {named}{more}", hang=2)
         return
     known = [overview.dialect, overview.dataset_id, overview.version]
     having = ", ".join(f"{count:,} with {_words(what)}" for what, count in overview.having.items())
-    yield prose(f"{overview.path} ({', '.join(name for name in known if name)})", hang=2)
-    yield prose(counted(overview.samples, "sample") + (f": {having}" if having else ""), hang=2)
+    yield blocks.prose(f"{overview.path} ({', '.join(name for name in known if name)})", hang=2)
+    yield blocks.prose(counted(overview.samples, "sample") + (f": {having}" if having else ""), hang=2)
 
 
-def _lengths_table(overview: Overview) -> Blocks:
+def _lengths_table(overview: Overview) -> blocks.Blocks:
     columns = ("count", "min", "median", "p95", "max", "total")
-    yield table(
-        [("characters", _words(name)), *((right(column), f"{summary[column]:,}") for column in columns)]
+    yield blocks.table(
+        [
+            ("characters", _words(name)),
+            *((blocks.right(column), f"{summary[column]:,}") for column in columns),
+        ]
         for name, lengths in overview.lengths.items()
         if (summary := lengths.summary())
     )
 
 
-def _histogram(title: str, lengths: Lengths) -> Blocks:
+def _histogram(title: str, lengths: Lengths) -> blocks.Blocks:
     bins = lengths.bins()
     largest = max(count for _, _, count in bins)
-    yield GAP
-    yield table(
+    yield blocks.GAP
+    yield blocks.table(
         [
-            (right(title), f"{start:,}–{end:,}" if end > start else f"{start:,}"),
-            (right("count"), f"{count:,}"),
-            (Column("", leaves=BAR), Bar(count / largest, _BAR_CELLS)),
+            (blocks.right(title), f"{start:,}–{end:,}" if end > start else f"{start:,}"),
+            (blocks.right("count"), f"{count:,}"),
+            (blocks.Column("", leaves=blocks.BAR), blocks.Bar(count / largest, _BAR_CELLS)),
         ]
         for start, end, count in bins
     )
 
 
-def _counts_table(label: str, counts: Sequence[tuple[str, int]], samples: int) -> Blocks:
+def _counts_table(label: str, counts: Sequence[tuple[str, int]], samples: int) -> blocks.Blocks:
     largest = max(count for _, count in counts)
-    yield GAP
-    yield table(
+    yield blocks.GAP
+    yield blocks.table(
         [
-            (Column(label, flexible=True), value),
-            (right("count"), f"{count:,}"),
-            (right("share"), f"{100 * count / samples:.1f} %"),
-            (Column("", leaves=BAR), Bar(count / largest, _BAR_CELLS)),
+            (blocks.Column(label, flexible=True), value),
+            (blocks.right("count"), f"{count:,}"),
+            (blocks.right("share"), f"{100 * count / samples:.1f} %"),
+            (blocks.Column("", leaves=blocks.BAR), blocks.Bar(count / largest, _BAR_CELLS)),
         ]
         for value, count in counts[:_SHOWN_VALUES]
     )
     more = len(counts) - _SHOWN_VALUES
     if more > 0:
-        yield prose(f"and {counted(more, 'more value')}", indent=2)
+        yield blocks.prose(f"and {counted(more, 'more value')}", indent=2)
 
 
-def _coverage(coverage: Coverage) -> Blocks:
+def _coverage(coverage: Coverage) -> blocks.Blocks:
     if coverage.documents is None:
-        yield prose(f"{counted(coverage.relevant, 'document')} relevant to at least one query")
+        yield blocks.prose(f"{counted(coverage.relevant, 'document')} relevant to at least one query")
     else:
         covered = f"{coverage.covered or 0:,} of {counted(coverage.documents, 'document')}"
-        yield prose(f"{covered} relevant to at least one query", hang=2)
+        yield blocks.prose(f"{covered} relevant to at least one query", hang=2)
         if coverage.missing:
-            yield prose(f"{counted(coverage.missing, 'relevant document')} not in the file")
+            yield blocks.prose(f"{counted(coverage.missing, 'relevant document')} not in the file")
     if coverage.most_used:
         used = ", ".join(f"{document} ({count:,})" for document, count in coverage.most_used)
-        yield prose(f"most used: {used}", hang=2)
+        yield blocks.prose(f"most used: {used}", hang=2)
 
 
 def _words(name: str) -> str:
@@ -266,37 +244,39 @@ def spending_text(name: str, spending: Spending, *, failed_votes: Mapping[str, i
     if usage is not None and usage.input_tokens is not None and usage.output_tokens is not None:
         parts.append(f"{counted(usage.input_tokens, 'token')} in, {usage.output_tokens:,} out")
     if spending.cap is not None:
-        parts.append(f"{money(spending.charged)} of ${spending.cap:,g} at most")
+        parts.append(f"{blocks.money(spending.charged)} of ${spending.cap:,g} at most")
     elif usage is not None and usage.cost_usd is not None:
-        parts.append(money(usage.cost_usd))
+        parts.append(blocks.money(usage.cost_usd))
     for model, count in (failed_votes or {}).items():
         parts.append(f"{counted(count, 'vote')} of {model} failed")
     return ", ".join(parts)
 
 
-def describe_judge_card(card: JudgeCard, path: str) -> Blocks:
+def describe_judge_card(card: JudgeCard, path: str) -> blocks.Blocks:
     """Show what is wrong with a judge, and what was measured of it."""
     verdict = "; ".join(card.faults)
-    yield prose(f"{card.judge} {verdict}" if verdict else f"{card.judge} passes: no fault was shown", hang=2)
-    yield GAP
-    yield table(
+    yield blocks.prose(
+        f"{card.judge} {verdict}" if verdict else f"{card.judge} passes: no fault was shown", hang=2
+    )
+    yield blocks.GAP
+    yield blocks.table(
         [
             ("figure", each.name),
-            (right("value"), f"{each.value:.2f}"),
-            (right("95% interval"), f"[{each.low:.2f}, {each.high:.2f}]"),
-            (right("n"), f"{each.n:,}"),
-            ("", Styled("✗ fault", BAD) if each.fault else ""),
+            (blocks.right("value"), f"{each.value:.2f}"),
+            (blocks.right("95% interval"), f"[{each.low:.2f}, {each.high:.2f}]"),
+            (blocks.right("n"), f"{each.n:,}"),
+            ("", blocks.Styled("✗ fault", blocks.BAD) if each.fault else ""),
         ]
         for each in card.figures
     )
-    yield GAP
+    yield blocks.GAP
     failed = ", ".join(f"{kind} {count:,}" for kind, count in card.failures.items())
     told = [counted(card.calls, "question"), f"{card.seconds_per_call:.2f} s each"]
-    told += [] if card.cost_per_call is None else [f"{money(card.cost_per_call)} each"]
+    told += [] if card.cost_per_call is None else [f"{blocks.money(card.cost_per_call)} each"]
     told += [f"unusable replies: {failed}"] if failed else []
-    yield prose(", ".join(told), hang=2)
+    yield blocks.prose(", ".join(told), hang=2)
     versions = ", ".join(f"{name} {version}" for name, version in card.prompts.items())
-    yield prose(f"kept as {path} for the prompts {versions}", hang=2)
+    yield blocks.prose(f"kept as {path} for the prompts {versions}", hang=2)
 
 
 def stages_text(decided: Mapping[str, int]) -> str:
@@ -352,10 +332,10 @@ def in_words(reason: str, drafts: Drafts) -> str:
     if not reason.startswith("model-"):
         return REASONS.get(reason, "")
     detail = next(each.detail for each in drafts.rejected if each.reason == reason)
-    return one_line(detail, _DETAIL_CHARACTERS)
+    return blocks.one_line(detail, _DETAIL_CHARACTERS)
 
 
-def describe_generation(summary: GenerationSummary) -> Blocks:
+def describe_generation(summary: GenerationSummary) -> blocks.Blocks:
     """Add how many questions there are, some to judge by eye, and what was turned down and why."""
     dataset = summary.dataset
     generator = dataset.metadata.get("generator", {})
@@ -364,59 +344,59 @@ def describe_generation(summary: GenerationSummary) -> Blocks:
     level = str(dataset.metadata.get("level"))
     truth = {"token": "the exact passage", "chunk": "the chunk"}.get(level, "the document")
     made = f"made by {model}" if model else "made by rules"
-    yield prose(f"{about}, each with {truth} that answers it; {made}", hang=2)
+    yield blocks.prose(f"{about}, each with {truth} that answers it; {made}", hang=2)
     if len(dataset) < (asked_for := _asked_for(summary)):
-        yield prose(
+        yield blocks.prose(
             f"{asked_for:,} were asked for: {asked_for - len(dataset):,} fewer, for the reasons below",
             indent=2,
         )
     if len(dataset):
-        yield GAP
+        yield blocks.GAP
         yield from _shown_questions(dataset, summary.written)
     if unanswerable := _unanswerable(dataset):
-        yield prose(
+        yield blocks.prose(
             f"{counted(unanswerable, 'question has', 'questions have')} no answer in the documents", indent=2
         )
-    yield GAP
+    yield blocks.GAP
     for label, told in (("turned down", _turned_down(summary.drafts)), ("flagged", _flagged(summary.drafts))):
         if told:
-            yield Labelled(label, told, indent=2, hang=15, lines=12)
+            yield blocks.Labelled(label, told, indent=2, hang=15, lines=12)
     if not model and len(dataset):
-        yield aside(f"Made by rules: {POOR_BY_RULES}. Read them before use.")
+        yield blocks.aside(f"Made by rules: {POOR_BY_RULES}. Read them before use.")
     if (usage := summary.usage) is not None:
-        cost = f", {money(usage.cost_usd)}" if usage.cost_usd is not None else ""
-        yield prose(
+        cost = f", {blocks.money(usage.cost_usd)}" if usage.cost_usd is not None else ""
+        yield blocks.prose(
             f"{counted(usage.input_tokens or 0, 'token')} in, {usage.output_tokens or 0:,} out{cost}",
             indent=2,
         )
-    yield GAP
+    yield blocks.GAP
     if summary.written:
-        yield prose("wrote " + ", ".join(summary.written), hang=2)
+        yield blocks.prose("wrote " + ", ".join(summary.written), hang=2)
     if summary.written and len(dataset) and summary.folder is not None and summary.upload is None:
         step = f"rag-eval retrieval {summary.folder} --dataset {quote(summary.written[0])}"
-        yield Steps([(step, "which chunker finds the passages")])
+        yield blocks.Steps([(step, "which chunker finds the passages")])
     if summary.dataset_name is not None:
-        yield prose(f"evaluations find it by the name {summary.dataset_name}", hang=2)
+        yield blocks.prose(f"evaluations find it by the name {summary.dataset_name}", hang=2)
     if (upload := summary.upload) is not None:
         sent = f"{upload.added:,} added, {upload.updated:,} updated, {upload.unchanged:,} unchanged"
         others = f"; {upload.others:,} there that are not of this dataset" if upload.others else ""
-        yield prose(f"LangSmith: {sent}{others}", hang=2)
+        yield blocks.prose(f"LangSmith: {sent}{others}", hang=2)
 
 
 POOR_BY_RULES = "of 203 about unseen texts, readers found 9 poor"
 _EXAMPLES = 3
 
 
-def _shown_questions(dataset: Dataset, written: Sequence[str]) -> Blocks:
+def _shown_questions(dataset: Dataset, written: Sequence[str]) -> blocks.Blocks:
     """Add some questions from all over the dataset, each with its answer and where that stands."""
     samples = [sample for sample in dataset.samples if sample.expectation is None] or list(dataset.samples)
     step = max(len(samples) // _EXAMPLES, 1)
     for sample in samples[: step * _EXAMPLES : step]:
         span = next(iter(sample.relevant_spans), None)
         where = "" if span is None else f"{span.file} {span.start}–{span.end}"
-        yield Example(sample.question, where, sample.reference)
+        yield blocks.Example(sample.question, where, sample.reference)
     if written:
-        yield prose(f"others: rag-eval sample {written[0]} -n 5", indent=2)
+        yield blocks.prose(f"others: rag-eval sample {written[0]} -n 5", indent=2)
 
 
 # Of one question, and of several; other reasons are said as they are.
@@ -504,24 +484,24 @@ def _drawn_row(sample: Sample) -> dict[str, Any]:
     }
 
 
-def describe_drawn(found: Drawn, path: Path, *, seed: int, full: bool) -> Blocks:
+def describe_drawn(found: Drawn, path: Path, *, seed: int, full: bool) -> blocks.Blocks:
     """Add each sample drawn: where it is, what is asked, what is expected, what it rests on."""
-    yield prose(
+    yield blocks.prose(
         f"{len(found.samples):,} of {counted(found.total, 'record')} of {path}, drawn with seed {seed}",
         hang=2,
     )
     lines = 1_000_000 if full else 2
     for row in drawn_rows(found):
         place = path if row["line"] is None else f"{path}:{row['line']}"
-        yield GAP
-        yield prose(f"{place}  ", Styled(row["id"], DIM), hang=2)
+        yield blocks.GAP
+        yield blocks.prose(f"{place}  ", blocks.Styled(row["id"], blocks.DIM), hang=2)
         for name in ("question", "reference", "answer", "category"):
             if row[name]:
-                yield Labelled(name, row[name], lines=1_000_000)
+                yield blocks.Labelled(name, row[name], lines=1_000_000)
         sources = row["sources"] or [""] * len(row["contexts"])
         for number, (text, source) in enumerate(zip(row["contexts"], sources, strict=True), start=1):
-            yield Labelled(f"context {number}", f"{source}: {text}" if source else text, lines=lines)
+            yield blocks.Labelled(f"context {number}", f"{source}: {text}" if source else text, lines=lines)
         for text in row["reference_contexts"]:
-            yield Labelled("true text", text, lines=lines)
+            yield blocks.Labelled("true text", text, lines=lines)
         if row["relevant"]:
-            yield Labelled("relevant", ", ".join(row["relevant"]))
+            yield blocks.Labelled("relevant", ", ".join(row["relevant"]))

@@ -15,19 +15,7 @@ from rag_evaluation_framework.evaluation.judge_forecast import (
 )
 from rag_evaluation_framework.evaluation.preflight import Plan
 from rag_evaluation_framework.models.spending import Prices
-from rag_evaluation_framework.reports.blocks import (
-    DOUBT,
-    GAP,
-    Blocks,
-    Column,
-    Piece,
-    Styled,
-    Table,
-    aside,
-    money,
-    prose,
-    right,
-)
+from rag_evaluation_framework.reports import blocks
 
 
 class Outlook(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,38 +33,40 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
     ask_again: int = 0
 
 
-def describe_plan(outlook: Outlook) -> Blocks:
+def describe_plan(outlook: Outlook) -> blocks.Blocks:
     """Say what a run would do, and what it would cost."""
     plan, target, judging = outlook.plan, outlook.target, outlook.judging
     questions = counted(plan.samples, "question" if target is not None else "answer")
     wish = f"this would score {questions}" if target is None else f"this would ask {target} {questions}"
-    yield prose(f"nothing was asked; {wish}", hang=2)
-    yield GAP
+    yield blocks.prose(f"nothing was asked; {wish}", hang=2)
+    yield blocks.GAP
     yield from _show_datasets(plan, outlook.forecasts, is_asked=target is not None)
-    yield GAP
+    yield blocks.GAP
     if target is not None:
         again = f"; up to {outlook.ask_again} more per question that got worse" if outlook.ask_again else ""
-        yield prose(f"calls: {plan.calls:,}, and more where one has to be repeated{again}")
+        yield blocks.prose(f"calls: {plan.calls:,}, and more where one has to be repeated{again}")
     for line in () if judging is None else (_calls(plan, judging), *_judge_cost(judging)):
-        yield prose(line, hang=2)
+        yield blocks.prose(line, hang=2)
     if target is None and judging is None:
-        yield prose("cost: none; no judge is asked")
+        yield blocks.prose("cost: none; no judge is asked")
     if target is not None:
         usage = plan.usage
-        yield prose(
+        yield blocks.prose(
             f"tokens: at least {usage.input_tokens:,} in, {usage.output_tokens:,} out (estimated from "
             "questions and expected answers; what the agent adds is not known)",
             hang=2,
         )
         cost = None if outlook.prices is None else outlook.prices.cost(usage)
-        known = "not known (--price-input, --price-output)" if cost is None else f"at least {money(cost)}"
-        yield prose(f"cost: {known}")
+        known = (
+            "not known (--price-input, --price-output)" if cost is None else f"at least {blocks.money(cost)}"
+        )
+        yield blocks.prose(f"cost: {known}")
     for warning in plan.warnings:
-        yield prose(Styled("warning: ", DOUBT), warning, hang=2)
+        yield blocks.prose(blocks.Styled("warning: ", blocks.DOUBT), warning, hang=2)
 
 
-def _show_datasets(plan: Plan, forecasts: Mapping[str, JudgeForecast], *, is_asked: bool) -> Blocks:
-    rows: list[list[Piece]] = [
+def _show_datasets(plan: Plan, forecasts: Mapping[str, JudgeForecast], *, is_asked: bool) -> blocks.Blocks:
+    rows: list[list[blocks.Piece]] = [
         [
             dataset.name,
             f"{len(dataset.selection):,} of {dataset.selection.n_in_file:,}",
@@ -86,10 +76,10 @@ def _show_datasets(plan: Plan, forecasts: Mapping[str, JudgeForecast], *, is_ask
         for dataset in plan.datasets
     ]
     names = ("questions", "calls", "judge calls") if is_asked else ("answers", "judge calls")
-    yield Table([Column("dataset", flexible=True), *map(right, names)], rows)
+    yield blocks.Table([blocks.Column("dataset", flexible=True), *map(blocks.right, names)], rows)
     for dataset in plan.datasets:
         told = ", ".join(f"{scorer.name} ({scorer.method})" for scorer in dataset.scorers)
-        yield aside(f"{dataset.name} by {told}")
+        yield blocks.aside(f"{dataset.name} by {told}")
 
 
 def _span(forecast: JudgeForecast) -> str:
@@ -114,7 +104,7 @@ def _calls(plan: Plan, forecast: JudgeForecast) -> str:
 
 def _judge_cost(forecast: JudgeForecast) -> Iterator[str]:
     if forecast.spared:
-        cost = f" and {money(forecast.spared_usd)}" if forecast.spared_usd is not None else ""
+        cost = f" and {blocks.money(forecast.spared_usd)}" if forecast.spared_usd is not None else ""
         yield (
             f"judge calls saved: about {forecast.spared:,}{cost}, for answers that are decided without the "
             "judge (--judge-all asks about them too)"
@@ -129,8 +119,8 @@ def _judge_cost(forecast: JudgeForecast) -> Iterator[str]:
         )
     else:
         low, high = (forecast.cost_of(each) or 0.0 for each in (forecast.fewest, forecast.most))
-        within = "" if forecast.fewest == forecast.most else f"{money(low)} to {money(high)}, "
-        yield f"judge cost: {within}about {money(forecast.cost_usd)}: {tokens} ({_assumed(forecast)})"
+        within = "" if forecast.fewest == forecast.most else f"{blocks.money(low)} to {blocks.money(high)}, "
+        yield f"judge cost: {within}about {blocks.money(forecast.cost_usd)}: {tokens} ({_assumed(forecast)})"
         yield f"  expect a bill within a factor of {FACTOR}, and more where calls are repeated"
     yield from _stages(forecast)
 
@@ -149,7 +139,7 @@ def _stages(forecast: JudgeForecast) -> Iterator[str]:
     if forecast.decided:
         total = sum(forecast.decided.values())
         parts = [f"{name} {count:,} of {counted(total, 'claim')}, for nothing" for name, count in earlier]
-        paid = "" if forecast.cost_usd is None else f", about {money(forecast.cost_usd)}"
+        paid = "" if forecast.cost_usd is None else f", about {blocks.money(forecast.cost_usd)}"
         upto = "up to " if forecast.untried else ""
         parts.append(f"{last[0]} {upto}{last[1]:,}, by {_span(forecast)} calls{paid}")
         yield f"cascade: {'; '.join(parts)}"

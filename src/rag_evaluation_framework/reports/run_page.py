@@ -23,9 +23,10 @@ from rag_evaluation_framework.records.responses import expected_turns
 from rag_evaluation_framework.records.scores import PART_OF_KIND, Blame
 from rag_evaluation_framework.reports import cases
 from rag_evaluation_framework.reports.blocks import NOTHING, by, figure, interval_text, meaning, one_line
+from rag_evaluation_framework.reports.figure_rows import demand_of
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.rows_screen import reading_sentences
-from rag_evaluation_framework.reports.terminal import check_of, reliability_lines
+from rag_evaluation_framework.reports.terminal import reliability_lines
 from rag_evaluation_framework.reports.verdict_lines import card_notes, headline
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, groups_of
 from rag_evaluation_framework.results.summaries import Figure
@@ -153,8 +154,8 @@ def _shown_figure(part: str, each: Figure, evaluation: Evaluation, *, several: b
     run = evaluation.named_runs[part]
     bound = next((one for one in run.thresholds if one.metric == each.metric), None)
     interval, value = each.interval, each.value
-    check = check_of(evaluation, run, each.metric)
-    status = "" if check is None else check.status
+    demand = demand_of(evaluation, run, each.metric)
+    status = "" if demand.check is None else demand.check.status
     crosses = bound is not None and interval is not None and interval.low < bound.bound <= interval.high
     is_share = value is None or (0 <= value <= 1 and (interval is None or interval.high <= 1.0 + 1e-9))
     is_known = each.metric in run.columns.values

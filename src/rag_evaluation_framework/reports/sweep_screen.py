@@ -10,41 +10,7 @@ import msgspec
 
 from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.extensions import Specification, parse_specification
-from rag_evaluation_framework.reports.blocks import (
-    BAR,
-    BOLD,
-    COUNT,
-    DIFFERENCE,
-    DIM,
-    DOUBT,
-    GAP,
-    GOOD,
-    NOTHING,
-    SIZE,
-    STYLES,
-    USUAL,
-    WIDEST,
-    Bar,
-    Blocks,
-    Cell,
-    Column,
-    Drawn,
-    Labelled,
-    Steps,
-    Styled,
-    aligned,
-    aside,
-    difference,
-    figure,
-    interval_header,
-    interval_text,
-    listed,
-    money,
-    one_line,
-    prose,
-    right,
-    table,
-)
+from rag_evaluation_framework.reports import blocks
 from rag_evaluation_framework.reports.cases import needed_names
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation
@@ -62,7 +28,7 @@ _USEFUL = ("span_precision", "chunk_precision")
 
 def describe_sweep(
     sweep: Evaluation, *, unread: Mapping[str, str] | None = None, details: bool = False
-) -> Blocks:
+) -> blocks.Blocks:
     """Add what to take and why, then the combinations, then questions that none of them finds.
 
     ``unread`` are the files of the folder that were left out, and why.
@@ -70,36 +36,36 @@ def describe_sweep(
     cells, configuration = sweep.parts, sweep.head.configuration
     if not sweep.outcome.completed:
         of = counted(len(configuration["cells"]), "combination")
-        yield prose(
-            Drawn("… INCOMPLETE", "INCOMPLETE", f"{BOLD} {DOUBT}"),
-            f"  {len(cells):,} of {of} begun: {one_line(sweep.outcome.reason or '', 300)}",
+        yield blocks.prose(
+            blocks.Drawn("… INCOMPLETE", "INCOMPLETE", f"{blocks.BOLD} {blocks.DOUBT}"),
+            f"  {len(cells):,} of {of} begun: {blocks.one_line(sweep.outcome.reason or '', 300)}",
             hang=4,
         )
     advice = sweep_advice(sweep)
     for take, why in advice.sentences.values() if sweep.outcome.completed else ():
-        yield prose(Styled(take, BOLD if len(cells) > 1 else ""))
+        yield blocks.prose(blocks.Styled(take, blocks.BOLD if len(cells) > 1 else ""))
         for line in why:
-            yield prose(line, indent=2)
-    yield GAP
+            yield blocks.prose(line, indent=2)
+    yield blocks.GAP
     yield from _counts(sweep, unread or {})
     for group in _by_k(sweep):
-        yield GAP
+        yield blocks.GAP
         if len(advice.taken) > 1:
-            yield prose(f"{_results(next(iter(group.values())))} a question")
+            yield blocks.prose(f"{_results(next(iter(group.values())))} a question")
         yield from _combinations(sweep, group, advice, details=details)
-    yield GAP
+    yield blocks.GAP
     for line in (*_legend(sweep), *_sweep_notes(sweep, details=details)):
-        yield prose(line, hang=2)
+        yield blocks.prose(line, hang=2)
     yield from _show_found_by_none(sweep)
-    yield GAP
+    yield blocks.GAP
     if sweep.folder is not None and sweep.outcome.completed:
-        yield prose(Styled(f"kept in {sweep.folder}", DIM))
+        yield blocks.prose(blocks.Styled(f"kept in {sweep.folder}", blocks.DIM))
         run, runs_option = short_id(sweep.folder), in_runs(sweep.folder.parent)
         if found_by_none(sweep):
             purpose = "each with the passage it needs and what came instead"
-            yield Steps([(f"rag-eval show {run} --missed{runs_option}", purpose)])
+            yield blocks.Steps([(f"rag-eval show {run} --missed{runs_option}", purpose)])
         else:
-            yield Steps([(f"rag-eval report {run}{runs_option}", "all of it as one page")])
+            yield blocks.Steps([(f"rag-eval report {run}{runs_option}", "all of it as one page")])
 
 
 class SweepAdvice(msgspec.Struct, frozen=True):
@@ -182,14 +148,14 @@ def _recommendation(
         compared = {name: each.finding for name, each in _compared(sweep).items() if name in group}
         open_ = sum(finding in ("undecided", "same") for finding in compared.values())
         rest = f"; {counted(open_, 'other')} may be as good" if open_ else ""
-        yield f"It finds the most ({figure(top.value, top.interval)} {of}){rest}."
+        yield f"It finds the most ({blocks.figure(top.value, top.interval)} {of}){rest}."
         return
     test, less = _compared(sweep).get(take), _less(read[take], read[best])
     ends = ""
     if test is not None and test.interval is not None:
-        low, high = difference(test.interval.low), difference(test.interval.high)
+        low, high = blocks.difference(test.interval.low), blocks.difference(test.interval.high)
         ends = f"; the true difference lies between {low} and {high}"
-    against = f"{figure(found.value)} {of} against {figure(top.value)}{ends}"
+    against = f"{blocks.figure(found.value)} {of} against {blocks.figure(top.value)}{ends}"
     yield f"It finds about as much as the best ({against}) and reads {less}."
 
 
@@ -213,7 +179,7 @@ def _hundreds(amount: float) -> str:
     return f"{round(amount, -2):,.0f}" if amount >= 1000 else f"{amount:,.0f}"
 
 
-def _counts(sweep: Evaluation, unread: Mapping[str, str]) -> Blocks:
+def _counts(sweep: Evaluation, unread: Mapping[str, str]) -> blocks.Blocks:
     configuration, cells = sweep.head.configuration, list(sweep.parts.values())
     ks = dict.fromkeys(cell.head.configuration["k"] for cell in cells)
     counts = [
@@ -222,7 +188,7 @@ def _counts(sweep: Evaluation, unread: Mapping[str, str]) -> Blocks:
         f"{' or '.join(map(str, ks))} {'result' if list(ks) == [1] else 'results'} a question",
         counted(len(cells), "combination"),
     ]
-    yield prose(", ".join(counts))
+    yield blocks.prose(", ".join(counts))
     shared = [
         f"{part} {value}"
         for part in _PARTS
@@ -230,11 +196,11 @@ def _counts(sweep: Evaluation, unread: Mapping[str, str]) -> Blocks:
         if value and len({cell.head.configuration.get(part) for cell in cells}) == 1
     ]
     if shared and len(cells) > 1:
-        yield prose(f"all with {', '.join(shared)}", hang=2)
+        yield blocks.prose(f"all with {', '.join(shared)}", hang=2)
     if unread:
         total = configuration["documents"] + len(unread)
         read = f"read {configuration['documents']:,} of {counted(total, 'file')}"
-        yield prose("; ".join((read, *skipped_lines(unread))), hang=2)
+        yield blocks.prose("; ".join((read, *skipped_lines(unread))), hang=2)
 
 
 def skipped_lines(unread: Mapping[str, str]) -> list[str]:
@@ -243,7 +209,7 @@ def skipped_lines(unread: Mapping[str, str]) -> list[str]:
     for reason in dict.fromkeys(unread.values()):
         names = [name for name in unread if unread[name] == reason]
         more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
-        named = ", ".join(names[:3]) + more if more else listed(names)
+        named = ", ".join(names[:3]) + more if more else blocks.listed(names)
         lines.append(f"skipped {named} ({reason})")
     return lines
 
@@ -303,20 +269,20 @@ def _characters_read(cell: Evaluation) -> float | None:
 
 def _combinations(
     sweep: Evaluation, group: Mapping[str, Evaluation], advice: SweepAdvice, *, details: bool
-) -> Blocks:
+) -> blocks.Blocks:
     names, read = advice.names, advice.read
     take = next(name for name in group if name in advice.taken)
     compared, best = _compared(sweep), next(iter(group))
     useful = next((name for name in _USEFUL if name in group[best].metrics), None)
-    rows: list[list[Cell]] = []
-    parts = [Column(part, flexible=True) for part in _varying(list(sweep.parts.values()))]
+    rows: list[list[blocks.Cell]] = []
+    parts = [blocks.Column(part, flexible=True) for part in _varying(list(sweep.parts.values()))]
     top, rank_by = _rank_figure(sweep, group[best]), sweep.head.configuration["rank_by"]
-    interval = interval_header(top.interval.confidence if top and top.interval else 0.95)
+    interval = blocks.interval_header(top.interval.confidence if top and top.interval else 0.95)
     found_ = "found" if rank_by in _NEEDED or rank_by.startswith("recall") else rank_by
     folded: list[str] = []
     for place, (name, cell) in enumerate(group.items(), start=1):
         found, test = _rank_figure(sweep, cell), compared.get(name)
-        word = "the best" if name == best else NOTHING if test is None else test.finding
+        word = "the best" if name == best else blocks.NOTHING if test is None else test.finding
         if word == "worse" and not details and place > 3 and name != take:
             folded.append(name)
             continue
@@ -324,31 +290,44 @@ def _combinations(
         amount, share = read[name], cell.metrics.get(useful) if useful else None
         chunks = cell.head.configuration.get("chunks")
         useful_share = "" if share is None or share.value is None else f"{100 * share.value:.1f} %"
-        cost = money(cell.performance.figures.get("cost_usd", {}).get("alone")) if _has_costs(sweep) else ""
-        drawn = Bar(value or 0.0, 12, wide=17)
-        moved = "" if test is None else aligned(difference(test.difference, test.interval))
+        cost = (
+            blocks.money(cell.performance.figures.get("cost_usd", {}).get("alone"))
+            if _has_costs(sweep)
+            else ""
+        )
+        drawn = blocks.Bar(value or 0.0, 12, wide=17)
+        moved = "" if test is None else blocks.aligned(blocks.difference(test.difference, test.interval))
         rows.append(
             [
                 ("", f"{place}{' ▸' if name == take and len(group) > 1 else '  '}"),
                 *zip(parts, names[name], strict=True),
-                (found_, figure(value, ends)),
-                (Column("", leaves=BAR, joins=USUAL), drawn),
-                (interval, interval_text(ends, value)),
-                (right("useful", leaves=COUNT), useful_share),
-                (right("read", leaves=COUNT + 1), "" if amount is None else _hundreds(amount)),
-                (right("chunks", leaves=SIZE, joins=WIDEST), NOTHING if chunks is None else f"{chunks:,}"),
-                (right("seconds", leaves=SIZE, joins=WIDEST), _seconds(cell)),
-                (right("cost", leaves=SIZE), cost),
-                (Column("difference", leaves=DIFFERENCE, joins=WIDEST), moved),
-                ("verdict", Styled(word, STYLES.get(word, GOOD if name == best else ""))),
+                (found_, blocks.figure(value, ends)),
+                (blocks.Column("", leaves=blocks.BAR, joins=blocks.USUAL), drawn),
+                (interval, blocks.interval_text(ends, value)),
+                (blocks.right("useful", leaves=blocks.COUNT), useful_share),
+                (blocks.right("read", leaves=blocks.COUNT + 1), "" if amount is None else _hundreds(amount)),
+                (
+                    blocks.right("chunks", leaves=blocks.SIZE, joins=blocks.WIDEST),
+                    blocks.NOTHING if chunks is None else f"{chunks:,}",
+                ),
+                (blocks.right("seconds", leaves=blocks.SIZE, joins=blocks.WIDEST), _seconds(cell)),
+                (blocks.right("cost", leaves=blocks.SIZE), cost),
+                (blocks.Column("difference", leaves=blocks.DIFFERENCE, joins=blocks.WIDEST), moved),
+                (
+                    "verdict",
+                    blocks.Styled(word, blocks.STYLES.get(word, blocks.GOOD if name == best else "")),
+                ),
             ]
         )
-    yield table(rows)
+    yield blocks.table(rows)
     if folded:
         first, last = folded[0], folded[-1]
-        told = [f"{' + '.join(names[name])} ({figure(_value(sweep, group[name]))})" for name in (first, last)]
+        told = [
+            f"{' + '.join(names[name])} ({blocks.figure(_value(sweep, group[name]))})"
+            for name in (first, last)
+        ]
         said = f"from {told[0]} down to {told[1]}" if len(folded) > 1 else told[0]
-        yield aside(f"{len(folded):,} more {'is' if len(folded) == 1 else 'are'} worse, {said}")
+        yield blocks.aside(f"{len(folded):,} more {'is' if len(folded) == 1 else 'are'} worse, {said}")
 
 
 def _value(sweep: Evaluation, cell: Evaluation) -> float | None:
@@ -387,7 +366,7 @@ def _sweep_notes(sweep: Evaluation, *, details: bool) -> Iterator[str]:
     if _has_costs(sweep):
         spent = "how much was spent is not known"
         if "spent_usd" in sweep.performance.figures:
-            spent = f"{money(sweep.performance.figures['spent_usd'])} was spent in all"
+            spent = f"{blocks.money(sweep.performance.figures['spent_usd'])} was spent in all"
         yield f"cost: of each combination by itself, nothing shared and nothing cached; {spent}"
     yield from (f"warning: {warning}" for warning in sweep.warnings)
     if not details:
@@ -444,14 +423,14 @@ def found_by_none(sweep: Evaluation) -> list[str]:
     return [query for query in columns[0] if all(column.get(query, 0.0) == 0.0 for column in columns)]
 
 
-def _show_found_by_none(sweep: Evaluation) -> Blocks:
+def _show_found_by_none(sweep: Evaluation) -> blocks.Blocks:
     """Add how many questions no combination finds anything for, and two of them."""
     missed = found_by_none(sweep)
     if not missed:
         return
-    yield GAP
+    yield blocks.GAP
     are = counted(len(missed), "question is", "questions are")
-    yield prose(
+    yield blocks.prose(
         f"{are} found by no combination, for example" if len(missed) > 2 else f"{are} found by no combination"
     )
     wanted = set(missed[:2])
@@ -460,12 +439,12 @@ def _show_found_by_none(sweep: Evaluation) -> Blocks:
     hang = 4 + max((len(row.id) for row in shown), default=0)
     for row in shown:
         needed = "".join(f"    {', '.join(names)}" for names in [needed_names(row)[:2]] if names)
-        yield Labelled(row.id, f"{row.question}{needed}", indent=2, hang=min(hang, 24))
+        yield blocks.Labelled(row.id, f"{row.question}{needed}", indent=2, hang=min(hang, 24))
 
 
 def _seconds(cell: Evaluation) -> str:
     spent = cell.performance.figures.get("stage_seconds")
-    return NOTHING if spent is None else f"{sum(spent.values()):.2f}"
+    return blocks.NOTHING if spent is None else f"{sum(spent.values()):.2f}"
 
 
 def _has_costs(sweep: Evaluation) -> bool:

@@ -5,65 +5,40 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.reports.blocks import (
-    BY,
-    COUNT,
-    GAP,
-    NOTHING,
-    STYLES,
-    WIDEST,
-    Blocks,
-    Cell,
-    Column,
-    Piece,
-    Steps,
-    Styled,
-    Table,
-    aligned,
-    aside,
-    by,
-    difference,
-    figure,
-    interval_header,
-    interval_text,
-    listed,
-    number_word,
-    one_line,
-    probability_text,
-    prose,
-    right,
-    table,
-)
+from rag_evaluation_framework.reports import blocks
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation
 
 # Each metric of each system, and how the others stand to the baseline.
 
 
-def describe_systems(evaluation: Evaluation, *, unit: str = "answer") -> Blocks:
+def describe_systems(evaluation: Evaluation, *, unit: str = "answer") -> blocks.Blocks:
     """Add the figures of systems; of two, both and their difference on one line."""
     comparison = evaluation.comparison
     if comparison is not None and comparison.metrics:
         yield from _compared_table(evaluation.parts, comparison)
         yield from _comparison_notes(comparison, unit)
         return
-    several, interval = len(evaluation.parts) > 1, interval_header(_confidence(evaluation))
-    rows: list[list[Cell]] = []
+    several, interval = len(evaluation.parts) > 1, blocks.interval_header(_confidence(evaluation))
+    rows: list[list[blocks.Cell]] = []
     for metric in dict.fromkeys(name for part in evaluation.parts.values() for name in part.metrics):
-        for place, (name, part) in enumerate(evaluation.parts.items()):
+        for name, part in evaluation.parts.items():
             found = part.metrics.get(metric)
-            value = figure(found.value, found.interval) if found else NOTHING
+            value = blocks.figure(found.value, found.interval) if found else blocks.NOTHING
             rows.append(
                 [
-                    ("metric", metric if not place else ""),
-                    (Column("system", flexible=True, optional=True), name if several else ""),
-                    (right("value"), value),
-                    (interval, interval_text(found.interval, found.value) if found else NOTHING),
-                    (right(f"{unit}s", leaves=COUNT), f"{found.n_scored if found else 0:,}"),
-                    (Column("by", leaves=BY), by(found.method) if found else ""),
+                    (blocks.Column("metric", once=True), metric),
+                    (blocks.Column("system", flexible=True, optional=True), name if several else ""),
+                    (blocks.right("value"), value),
+                    (
+                        interval,
+                        blocks.interval_text(found.interval, found.value) if found else blocks.NOTHING,
+                    ),
+                    (blocks.right(f"{unit}s", leaves=blocks.COUNT), f"{found.n_scored if found else 0:,}"),
+                    (blocks.Column("by", leaves=blocks.BY), blocks.by(found.method) if found else ""),
                 ]
             )
-    yield table(rows)
+    yield blocks.table(rows)
 
 
 def _confidence(evaluation: Evaluation) -> float:
@@ -71,99 +46,112 @@ def _confidence(evaluation: Evaluation) -> float:
     return next((each.interval.confidence for each in figures if each.interval is not None), 0.95)
 
 
-def _compared_table(parts: Mapping[str, Evaluation], comparison: Comparison) -> Blocks:
+def _compared_table(parts: Mapping[str, Evaluation], comparison: Comparison) -> blocks.Blocks:
     """Add a row for each metric and contender, the baseline's figure beside it."""
     several = len({each.contender for each in comparison.metrics}) > 1
-    contender = one_line(comparison.metrics[0].contender, 24)
-    rows: list[list[Cell]] = []
-    last = None
+    contender = blocks.one_line(comparison.metrics[0].contender, 24)
+    rows: list[list[blocks.Cell]] = []
     for each in comparison.metrics:
         word = each.finding
         made = parts[each.contender].metrics.get(each.metric) if each.contender in parts else None
-        moved = aligned(difference(each.difference, each.interval))
+        moved = blocks.aligned(blocks.difference(each.difference, each.interval))
         rows.append(
             [
-                ("metric", "" if several and each.metric == last else each.metric),
-                (Column("system", flexible=True, optional=True), each.contender if several else ""),
-                (right(one_line(comparison.baseline, 24)), figure(each.baseline_mean)),
-                (right("value" if several else contender), figure(each.contender_mean)),
+                (blocks.Column("metric", once=several), each.metric),
+                (blocks.Column("system", flexible=True, optional=True), each.contender if several else ""),
+                (blocks.right(blocks.one_line(comparison.baseline, 24)), blocks.figure(each.baseline_mean)),
+                (blocks.right("value" if several else contender), blocks.figure(each.contender_mean)),
                 (_difference_header(comparison), moved),
-                (right("better", leaves=COUNT), f"{each.wins:,}"),
-                (right("same", leaves=COUNT), f"{each.ties:,}"),
-                (right("worse", leaves=COUNT), f"{each.losses:,}"),
-                ("verdict" if several else f"{contender} is", Styled(word, STYLES.get(word, ""))),
-                (right("visible from", leaves=BY), figure(each.visible_from)),
-                (Column("by", leaves=BY, joins=WIDEST), "" if made is None else by(made.method)),
+                (blocks.right("better", leaves=blocks.COUNT), f"{each.wins:,}"),
+                (blocks.right("same", leaves=blocks.COUNT), f"{each.ties:,}"),
+                (blocks.right("worse", leaves=blocks.COUNT), f"{each.losses:,}"),
+                (
+                    "verdict" if several else f"{contender} is",
+                    blocks.Styled(word, blocks.STYLES.get(word, "")),
+                ),
+                (blocks.right("visible from", leaves=blocks.BY), blocks.figure(each.visible_from)),
+                (
+                    blocks.Column("by", leaves=blocks.BY, joins=blocks.WIDEST),
+                    "" if made is None else blocks.by(made.method),
+                ),
             ]
         )
-        last = each.metric
-    yield table(rows)
+    yield blocks.table(rows)
 
 
 def _difference_header(comparison: Comparison) -> str:
     confidence = round(1 - comparison.metrics[0].alpha, 9)
-    return "difference" if confidence == 0.95 else f"difference, {interval_header(confidence)}"
+    return "difference" if confidence == 0.95 else f"difference, {blocks.interval_header(confidence)}"
 
 
-def _comparison_notes(comparison: Comparison, unit: str) -> Blocks:
+def _comparison_notes(comparison: Comparison, unit: str) -> blocks.Blocks:
     most = max(each.n for each in comparison.metrics)
-    yield aside(f"visible from: the smallest difference that {counted(most, unit)} show four times in five")
+    yield blocks.aside(
+        f"visible from: the smallest difference that {counted(most, unit)} show four times in five"
+    )
     tested = sum(each.p_value is not None for each in comparison.metrics)
     if tested > 1:
         metrics = len({each.metric for each in comparison.metrics})
-        one, many = ("metric", number_word(tested)) if tested == metrics else ("comparison", f"{tested:,}")
+        one, many = (
+            ("metric", blocks.number_word(tested)) if tested == metrics else ("comparison", f"{tested:,}")
+        )
         allows = f"the verdict allows for {many} being tested at once"
-        yield aside(f"An interval is for one {one} alone; {allows}.")
+        yield blocks.aside(f"An interval is for one {one} alone; {allows}.")
     for each in {each.contender: each for each in comparison.metrics}.values():
         if each.n_unpaired:
             left = f"{each.n_unpaired:,}, scored on one side only, left out"
             paired = f"compared over the {counted(each.n, unit)} scored on both sides"
-            yield aside(f"{one_line(each.contender)}: {paired}; {left}")
+            yield blocks.aside(f"{blocks.one_line(each.contender)}: {paired}; {left}")
 
 
-def _comparison_details(comparison: Comparison) -> Blocks:
+def _comparison_details(comparison: Comparison) -> blocks.Blocks:
     """Add the tests behind the verdicts."""
-    yield GAP
-    yield table(
+    yield blocks.GAP
+    yield blocks.table(
         [
             ("metric", each.metric),
-            (Column("system", flexible=True), each.contender),
-            (right("pairs"), f"{each.n:,}"),
-            (right("p"), probability_text(each.p_value)),
-            (right("p (Holm)"), probability_text(each.p_adjusted)),
-            (right("effect d"), NOTHING if each.effect_size is None else f"{each.effect_size:+.2f}"),
+            (blocks.Column("system", flexible=True), each.contender),
+            (blocks.right("pairs"), f"{each.n:,}"),
+            (blocks.right("p"), blocks.probability_text(each.p_value)),
+            (blocks.right("p (Holm)"), blocks.probability_text(each.p_adjusted)),
+            (
+                blocks.right("effect d"),
+                blocks.NOTHING if each.effect_size is None else f"{each.effect_size:+.2f}",
+            ),
         ]
         for each in comparison.metrics
     )
     tests = "; ".join(dict.fromkeys(each.test for each in comparison.metrics))
     corrected = sum(each.p_value is not None for each in comparison.metrics)
-    yield aside(f"tests: {tests}; Holm's correction over {corrected}")
+    yield blocks.aside(f"tests: {tests}; Holm's correction over {corrected}")
 
 
 def claimed(comparison: Comparison) -> str:
     """Say of each contender on how many metrics it is better, worse, undecided."""
     said = []
-    baseline = one_line(comparison.baseline)
+    baseline = blocks.one_line(comparison.baseline)
     for name in dict.fromkeys(each.contender for each in comparison.metrics):
         found = [each.finding for each in comparison.metrics if each.contender == name]
         worse, better, total = found.count("worse"), found.count("better"), len(found)
         metrics = counted(total, "metric")
         first, second, count = (
-            (baseline, one_line(name), worse) if worse >= better else (one_line(name), baseline, better)
+            (baseline, blocks.one_line(name), worse)
+            if worse >= better
+            else (blocks.one_line(name), baseline, better)
         )
         rest = _rest(found.count("undecided"), found.count("same"))
         on = f"all {metrics}" if count == total > 1 else f"{count:,} of {metrics}"
         if worse and better:
             both = f"worse than {baseline} on {worse:,} and better on {better:,}"
-            said.append(f"{one_line(name)} is {both} of {metrics}{rest}")
+            said.append(f"{blocks.one_line(name)} is {both} of {metrics}{rest}")
         elif count:
             said.append(f"{first} is better than {second} on {on}{rest}")
         else:
             on_all = "the one metric" if total == 1 else f"all {metrics}"
             said.append(
-                f"{one_line(name)} and {baseline} are the same on {on_all}"
+                f"{blocks.one_line(name)} and {baseline} are the same on {on_all}"
                 if found.count("same") == total
-                else f"{one_line(name)} and {baseline} are not shown to differ: undecided on {on_all}"
+                else f"{blocks.one_line(name)} and {baseline} are not shown to differ: undecided on {on_all}"
             )
     return "; ".join(said)
 
@@ -188,7 +176,7 @@ _RULES = {
 
 def describe_ranking(
     ranking: Evaluation, *, rows: bool = False, details: bool = False, again: str | None = None
-) -> Blocks:
+) -> blocks.Blocks:
     """Add how ranked runs compare, their figures and, if asked for, every query.
 
     ``again`` is the command that ranks them, where there is one.
@@ -198,17 +186,18 @@ def describe_ranking(
         (each.n_scored for part in ranking.parts.values() for each in part.metrics.values()), default=0
     )
     if comparison is not None and comparison.metrics:
-        yield prose(f"{claimed(comparison)} ({counted(questions, 'question')})")
+        yield blocks.prose(f"{claimed(comparison)} ({counted(questions, 'question')})")
     else:
-        yield prose(f"{listed([one_line(name) for name in ranking.parts])}: {counted(questions, 'question')}")
-    yield GAP
+        names = blocks.listed([*map(blocks.one_line, ranking.parts)])
+        yield blocks.prose(f"{names}: {counted(questions, 'question')}")
+    yield blocks.GAP
     yield from describe_systems(ranking, unit="question")
     for name, part in ranking.parts.items():
         skipped = max((each.n_skipped for each in part.metrics.values()), default=0)
         if skipped:
-            yield aside(f"{one_line(name)}: {counted(skipped, 'question')} skipped")
+            yield blocks.aside(f"{blocks.one_line(name)}: {counted(skipped, 'question')} skipped")
         for note in part.warnings:
-            yield aside(f"{one_line(name)}: {note}")
+            yield blocks.aside(f"{blocks.one_line(name)}: {note}")
     yield from _totals(ranking)
     if details:
         yield from _ranking_details(ranking)
@@ -216,30 +205,30 @@ def describe_ranking(
         for name, part in ranking.parts.items():
             yield from _per_query(name, part)
     if len(ranking.parts) > 1 and again is not None and not rows:
-        yield GAP
-        yield Steps([(f"{again} --per-query", "the questions behind it")])
+        yield blocks.GAP
+        yield blocks.Steps([(f"{again} --per-query", "the questions behind it")])
 
 
-def _ranking_details(ranking: Evaluation) -> Blocks:
+def _ranking_details(ranking: Evaluation) -> blocks.Blocks:
     configuration = ranking.head.configuration
     if ranking.comparison is not None and ranking.comparison.metrics:
-        yield GAP
-        interval = interval_header(configuration["confidence"])
-        yield table(
+        yield blocks.GAP
+        interval = blocks.interval_header(configuration["confidence"])
+        yield blocks.table(
             [
-                (Column("run", flexible=True), name),
+                (blocks.Column("run", flexible=True), name),
                 ("metric", metric),
-                (right("value"), figure(each.value, each.interval)),
-                (interval, interval_text(each.interval, each.value)),
-                (right("questions"), f"{each.n_scored:,}"),
+                (blocks.right("value"), blocks.figure(each.value, each.interval)),
+                (interval, blocks.interval_text(each.interval, each.value)),
+                (blocks.right("questions"), f"{each.n_scored:,}"),
             ]
             for name, part in ranking.parts.items()
             for metric, each in part.metrics.items()
         )
         yield from _comparison_details(ranking.comparison)
-    yield aside(f"rules: {_RULES[configuration['rules']['ties']]}")
+    yield blocks.aside(f"rules: {_RULES[configuration['rules']['ties']]}")
     if methods := interval_methods(ranking):
-        yield aside("intervals: " + "; ".join(methods))
+        yield blocks.aside("intervals: " + "; ".join(methods))
 
 
 def interval_methods(systems: Evaluation) -> list[str]:
@@ -248,25 +237,27 @@ def interval_methods(systems: Evaluation) -> list[str]:
     return list(dict.fromkeys(each.interval.method for each in figures if each.interval))
 
 
-def _totals(ranking: Evaluation) -> Blocks:
+def _totals(ranking: Evaluation) -> blocks.Blocks:
     """Add what was counted over all queries, where it was asked for."""
     totals = {name: (part.document or {}).get("totals", {}) for name, part in ranking.parts.items()}
     names = list(next(iter(totals.values())))
     if names:
-        yield GAP
-        rows: list[list[Piece]] = [
+        yield blocks.GAP
+        rows: list[list[blocks.Piece]] = [
             [name, *(f"{n:.4f}" if isinstance(n, float) else f"{n:,}" for n in each.values())]
             for name, each in totals.items()
         ]
-        yield Table([Column("run", flexible=True), *(right(name) for name in names)], rows)
+        yield blocks.Table(
+            [blocks.Column("run", flexible=True), *(blocks.right(name) for name in names)], rows
+        )
 
 
-def _per_query(name: str, part: Evaluation) -> Blocks:
+def _per_query(name: str, part: Evaluation) -> blocks.Blocks:
     columns = {metric: part.columns.scored(metric) for metric in part.metrics}
     queries = next(iter(columns.values()), {})
-    yield GAP
-    yield prose(f"{one_line(name)}, question by question")
-    yield Table(
-        [Column("question", flexible=True), *(right(metric) for metric in columns)],
+    yield blocks.GAP
+    yield blocks.prose(f"{blocks.one_line(name)}, question by question")
+    yield blocks.Table(
+        [blocks.Column("question", flexible=True), *(blocks.right(metric) for metric in columns)],
         [[query, *(f"{column[query]:.4f}" for column in columns.values())] for query in queries],
     )

@@ -17,44 +17,7 @@ from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, known_metric
 from rag_evaluation_framework.records.responses import EXPECTED
 from rag_evaluation_framework.records.scores import NO_CONTEXTS
-from rag_evaluation_framework.reports.blocks import (
-    BAR,
-    BY,
-    COUNT,
-    DIFFERENCE,
-    DIM,
-    DOUBT,
-    GAP,
-    MEANING,
-    NOTHING,
-    STYLES,
-    WIDEST,
-    Bar,
-    Blocks,
-    Cell,
-    Column,
-    Headline,
-    Labelled,
-    Piece,
-    Steps,
-    Styled,
-    aligned,
-    aside,
-    by,
-    difference,
-    figure,
-    interval_header,
-    interval_text,
-    listed,
-    meaning,
-    measure,
-    one_line,
-    part_of,
-    probability_text,
-    prose,
-    right,
-    table,
-)
+from rag_evaluation_framework.reports import blocks
 from rag_evaluation_framework.reports.cases import (
     changes_of_answer,
     counts_sentence,
@@ -68,6 +31,13 @@ from rag_evaluation_framework.reports.cases import (
     unsupported_words,
 )
 from rag_evaluation_framework.reports.compared_answers import describe_comparison
+from rag_evaluation_framework.reports.figure_rows import (
+    Demand,
+    FigureRow,
+    demand_of,
+    gated_rows,
+    list_figures,
+)
 from rag_evaluation_framework.reports.rows_screen import (
     caution,
     describe_reading,
@@ -89,7 +59,7 @@ from rag_evaluation_framework.results.comparison import RULES, Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, unscored
 from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY
 from rag_evaluation_framework.results.summaries import RELIABILITY, Figure, Unscored
-from rag_evaluation_framework.results.verdicts import Check, Regressions
+from rag_evaluation_framework.results.verdicts import Regressions
 
 KINDS_OF_GOLDEN = {
     "facts": "facts",
@@ -130,19 +100,19 @@ def render(
     """
     wish: dict[str, Any] = {"details": details, "everything": everything}
     if isinstance(thing, Comparison):
-        blocks = describe_comparison(thing, slice_by=slice_by, runs=runs, **wish)
+        described = describe_comparison(thing, slice_by=slice_by, runs=runs, **wish)
     elif CELLS in thing.head.configuration:
-        blocks = describe_sweep(thing, details=details)
+        described = describe_sweep(thing, details=details)
     elif thing.kind == "systems" and RULES in thing.head.configuration:
-        blocks = describe_ranking(thing, rows=rows, details=details)
+        described = describe_ranking(thing, rows=rows, details=details)
     else:
         first = describe_reading(reading_of_run(thing)) if reading and holds_rows(thing) else ()
         shown = _evaluation(thing, samples=samples, **wish)
-        blocks = chain(first, (GAP,), shown)
-    return str((screen or Screen()).draw(blocks))
+        described = chain(first, (blocks.GAP,), shown)
+    return str((screen or Screen()).draw(described))
 
 
-def _evaluation(evaluation: Evaluation, *, samples: bool, details: bool, everything: bool) -> Blocks:
+def _evaluation(evaluation: Evaluation, *, samples: bool, details: bool, everything: bool) -> blocks.Blocks:
     verdict, moved = verdict_of(evaluation), evaluation.regressions
     said = headline(evaluation)
     yield replace(said, sentence=claim_of(evaluation, said))
@@ -153,19 +123,19 @@ def _evaluation(evaluation: Evaluation, *, samples: bool, details: bool, everyth
     )
     if not is_short or details:
         if samples and evaluation.kind != "systems":
-            yield GAP
+            yield blocks.GAP
             yield from _cases(evaluation, everything=everything)
-        yield GAP
+        yield blocks.GAP
         yield from _figures(evaluation)
         if details:
-            yield GAP
+            yield blocks.GAP
             yield from _details(evaluation)
-        yield GAP
+        yield blocks.GAP
     yield from _runs(evaluation)
-    yield Steps(way_on(evaluation))
+    yield blocks.Steps(way_on(evaluation))
 
 
-def claim_of(evaluation: Evaluation, said: Headline) -> str:
+def claim_of(evaluation: Evaluation, said: blocks.Headline) -> str:
     """Say in a sentence what came of it: of systems without a gate what may be claimed."""
     comparison = evaluation.comparison
     is_compared = evaluation.kind == "systems" and comparison is not None and comparison.metrics
@@ -175,7 +145,7 @@ def claim_of(evaluation: Evaluation, said: Headline) -> str:
 # The answers behind a verdict.
 
 
-def _cases(evaluation: Evaluation, *, everything: bool) -> Blocks:
+def _cases(evaluation: Evaluation, *, everything: bool) -> blocks.Blocks:
     word, moved = verdict_of(evaluation).word, evaluation.regressions
     found = failed_answers(evaluation, everything=everything)
     every = evaluation.counts.total if everything else 0
@@ -189,7 +159,7 @@ def _cases(evaluation: Evaluation, *, everything: bool) -> Blocks:
         yield from describe_cases(cases, full=every or full, asked=asked, total=found.listed)
 
 
-def _worse_cases(evaluation: Evaluation, moved: Regressions, *, full: int) -> Blocks:
+def _worse_cases(evaluation: Evaluation, moved: Regressions, *, full: int) -> blocks.Blocks:
     answers = worse_answers(evaluation, max(full, 30))
     asked = _ASKED if full > 1 else 0
     hang = 4 + max(len(each.name) for each in answers[: full + asked]) if answers else 4
@@ -206,158 +176,116 @@ def _worse_cases(evaluation: Evaluation, moved: Regressions, *, full: int) -> Bl
 # The figures.
 
 
-def shown_figures(evaluation: Evaluation) -> list[Figure]:
-    """Return the figures that say something: the share that passes only where something is demanded of it."""
-    demanded = {each.metric for each in evaluation.thresholds}
-    figures = evaluation.metrics.values()
-    return [each for each in figures if each.metric != PASS_RATE or PASS_RATE in demanded]
-
-
-def _figures(evaluation: Evaluation) -> Blocks:
+def _figures(evaluation: Evaluation) -> blocks.Blocks:
     moved, counts = evaluation.regressions, evaluation.answers
     is_worth_saying = counts.flagged or counts.conversations or counts.to_confirm
     if counts.total and (counts.correct < counts.total or is_worth_saying):
-        yield aside(counts_sentence(counts))
+        yield blocks.aside(counts_sentence(counts))
     if evaluation.kind == "systems":
         yield from describe_systems(evaluation)
     elif moved is not None and moved.metrics:
-        yield from _moved_table(evaluation, moved)
+        yield _gated_table(evaluation)
     elif evaluation.kind == "golden":
         yield from _golden_table(evaluation)
     else:
-        yield from _figures_table(evaluation)
+        yield _figures_table(evaluation)
     of_rows = (*not_counted(evaluation), caution(evaluation)) if holds_rows(evaluation) else ()
     for line in (*not_scored_lines(evaluation), refusals_said(evaluation), *of_rows):
         if line is not None:
-            yield aside(line)
+            yield blocks.aside(line)
     for warning in evaluation.warnings:
         if "--allow-missing" not in warning:  # who gives that option knows
-            yield aside(Styled("warning: ", DOUBT), one_line(warning, 400))
+            yield blocks.aside(blocks.Styled("warning: ", blocks.DOUBT), blocks.one_line(warning, 400))
     if (
         evaluation.verdict is not None
         and not evaluation.verdict.enabled
         and evaluation.verdict.stopped is None
         and not holds_rows(evaluation)
     ):
-        yield aside(f"no gate: {_gate_switch(evaluation)}")
+        yield blocks.aside(f"no gate: {_gate_switch(evaluation)}")
 
 
-def check_of(evaluation: Evaluation, part: Evaluation, metric: str) -> Check | None:
-    """Return the check of a metric of one dataset."""
-    for check in verdict_of(evaluation).checks:
-        if check.metric == metric and check.dataset in (None, part.name):
-            return check
-    return None
+def _figures_table(evaluation: Evaluation) -> blocks.Block:
+    several, rows = len(evaluation.parts) > 1, list_figures(evaluation)
+    found = [each.figure.interval.confidence for each in rows if each.figure.interval]
+    interval = blocks.interval_header(found[-1] if found else 0.95)
+    meant = blocks.Column("it says", leaves=blocks.MEANING, joins=blocks.WIDEST)
+    return blocks.table(
+        [
+            (blocks.Column("dataset", flexible=True, optional=True, once=True), each.part if several else ""),
+            (blocks.Column("metric", flexible=True), each.metric),
+            (blocks.right("value"), each.value),
+            (blocks.Column("", leaves=blocks.BAR, joins=blocks.WIDEST), _drawn(each.figure)),
+            (interval, each.interval),
+            (blocks.Column("needs", optional=True), each.demand.needs),
+            (blocks.Column(optional=True), each.demand.result),
+            (blocks.right("answers", leaves=blocks.COUNT), each.answers),
+            (blocks.Column("by", leaves=blocks.BY), each.by),
+            (meant, blocks.meaning(each.metric)),
+        ]
+        for each in rows
+    )
 
 
-def needs_words(check: Check | None) -> tuple[str, str]:
-    """Return what a metric needs, and whether that is met."""
-    if check is None or check.bound is None:
-        return "", ""
-    held = "" if check.held == "mean" else f" ({check.held.replace('bound', 'end')})"
-    excuse = "" if check.excuse is None else f" ({check.excuse})"
-    return f"{check.operator} {check.bound:g}", f"{check.status}{held}{excuse}"
+def _drawn(each: Figure) -> blocks.Piece:
+    known = known_metric(each.metric)
+    return blocks.Bar(each.value, _BAR_CELLS) if known and known.is_share and each.value is not None else ""
 
 
-def _needs_cells(check: Check | None) -> tuple[str, Piece]:
-    needs, status = needs_words(check)
-    return needs, Styled(status, STYLES[check.status]) if check and status else ""
-
-
-def value_text(each: Figure, check: Check | None) -> str:
-    """Write the value of a figure, as exactly as it takes to show whether it meets what it needs."""
-    return measure(each.metric, each.value, each.interval, bound=check.bound if check else None)
-
-
-def _figures_table(evaluation: Evaluation) -> Blocks:
+def _gated_table(evaluation: Evaluation) -> blocks.Block:
     several = len(evaluation.parts) > 1
-    shown = [(name, part, shown_figures(part)) for name, part in evaluation.named_runs.items()]
-    found = [each.interval.confidence for *_, figures in shown for each in figures if each.interval]
-    rows: list[list[Cell]] = []
-    for name, part, figures in shown:
-        for place, each in enumerate(figures):
-            check = check_of(evaluation, part, each.metric)
-            needs, status = _needs_cells(check)
-            known = known_metric(each.metric)
-            is_share = known is not None and known.is_share and each.value is not None
-            drawn = Bar(each.value or 0.0, _BAR_CELLS) if is_share else ""
-            rows.append(
-                [
-                    (Column("dataset", flexible=True, optional=True), name if several and not place else ""),
-                    (Column("metric", flexible=True), each.metric),
-                    (right("value"), value_text(each, check)),
-                    (Column("", leaves=BAR, joins=WIDEST), drawn),
-                    (interval_header(found[-1] if found else 0.95), interval_text(each.interval, each.value)),
-                    (Column("needs", optional=True), needs),
-                    (Column(optional=True), status),
-                    (right("answers", leaves=COUNT), each.answers),
-                    (Column("by", leaves=BY), by(each.method)),
-                    (Column("it says", leaves=MEANING, joins=WIDEST), meaning(each.metric)),
-                ]
-            )
-    yield table(rows)
+    return blocks.table(
+        [
+            (blocks.Column("dataset", flexible=True, optional=True), each.of if several else ""),
+            (blocks.Column("metric", flexible=True), each.metric),
+            (blocks.right("before"), each.before),
+            (blocks.right("now"), each.now),
+            ("difference", blocks.aligned(each.difference)),
+            ("verdict", each.finding),
+            ("needs", each.demand.needs),
+            ("", each.demand.result),
+            (blocks.right("answers", leaves=blocks.COUNT), f"{each.moved.n:,}"),
+            (blocks.Column("by", leaves=blocks.BY), each.by),
+        ]
+        for each in gated_rows(evaluation)
+    )
 
 
-def _moved_table(evaluation: Evaluation, moved: Regressions) -> Blocks:
-    several = len(evaluation.parts) > 1
-    runs = {part.name: part for part in evaluation.runs}
-    rows: list[list[Cell]] = []
-    for each in moved.metrics:
-        part = runs.get(each.dataset, evaluation)
-        made = part.metrics.get(each.metric)
-        needs, status = _needs_cells(check_of(evaluation, part, each.metric))
-        rows.append(
-            [
-                (Column("dataset", flexible=True, optional=True), each.dataset if several else ""),
-                (Column("metric", flexible=True), each.metric),
-                (right("before"), measure(each.metric, each.before)),
-                (right("now"), measure(each.metric, each.now)),
-                ("difference", aligned(difference(each.difference, each.interval))),
-                ("verdict", Styled(each.finding, STYLES.get(each.finding, ""))),
-                ("needs", needs),
-                ("", status),
-                (right("answers", leaves=COUNT), f"{each.n:,}"),
-                (Column("by", leaves=BY), "" if made is None else by(made.method)),
-            ]
-        )
-    yield table(rows)
-
-
-def _golden_table(evaluation: Evaluation) -> Blocks:
+def _golden_table(evaluation: Evaluation) -> blocks.Blocks:
     """Add a row for each kind of golden set with its main figure; the others are for details."""
-    rows: list[list[Cell]] = []
+    rows: list[list[blocks.Cell]] = []
     for name, part in evaluation.named_runs.items():
+        counts, beside = part.answers, [part.metrics.get(each) for each in ("span_recall", "faithfulness")]
+        found, supported = (blocks.figure(None if each is None else each.value) for each in beside)
         main = next(iter(part.metrics.values()), None)
-        found, supported = part.metrics.get("span_recall"), part.metrics.get("faithfulness")
-        check = None if main is None else check_of(evaluation, part, main.metric)
-        bound = None if check is None else check.bound
-        needs, status = _needs_cells(check)
-        value = NOTHING if main is None else figure(main.value, main.interval, bound=bound)
+        row = None if main is None else FigureRow(name, part, main, demand_of(evaluation, part, main.metric))
+        value = blocks.NOTHING
+        if main is not None and row is not None:
+            value = blocks.figure(main.value, main.interval, bound=row.bound)
         rows.append(
             [
                 ("kind", KINDS_OF_GOLDEN.get(name, name)),
-                (right("answers", leaves=COUNT + 1), f"{part.answers.total:,}"),
-                (right("correct"), f"{part.answers.correct:,}"),
-                (right("wrong"), f"{part.answers.wrong:,}"),
-                (right("not judged", leaves=COUNT + 3), f"{part.answers.not_judged:,}"),
+                (blocks.right("answers", leaves=blocks.COUNT + 1), f"{counts.total:,}"),
+                (blocks.right("correct"), f"{counts.correct:,}"),
+                (blocks.right("wrong"), f"{counts.wrong:,}"),
+                (blocks.right("not judged", leaves=blocks.COUNT + 3), f"{counts.not_judged:,}"),
                 ("main figure", "" if main is None else _MAIN_FIGURES.get(main.metric, main.metric)),
-                (right(""), value),
-                (interval_header(), NOTHING if main is None else interval_text(main.interval, main.value)),
-                (Column("needs", leaves=COUNT + 2), needs),
-                (Column("", leaves=COUNT + 2), status),
-                (right("passage found", leaves=DIFFERENCE), figure(found.value if found else None)),
-                (right("supported", leaves=DIFFERENCE), figure(supported.value if supported else None)),
-                (Column("by", leaves=BY), "" if main is None else by(main.method)),
+                (blocks.right(""), value),
+                (blocks.interval_header(), blocks.NOTHING if row is None else row.interval),
+                (blocks.Column("needs", leaves=blocks.COUNT + 2), "" if row is None else row.demand.needs),
+                (blocks.Column("", leaves=blocks.COUNT + 2), "" if row is None else row.demand.result),
+                (blocks.right("passage found", leaves=blocks.DIFFERENCE), found),
+                (blocks.right("supported", leaves=blocks.DIFFERENCE), supported),
+                (blocks.Column("by", leaves=blocks.BY), "" if row is None else row.by),
             ]
         )
-    yield table(rows)
+    yield blocks.table(rows)
     for check in verdict_of(evaluation).checks:
         mains = {next(iter(part.metrics), "") for part in evaluation.runs}
         if check.metric not in mains and check.bound is not None:
-            needs, status = _needs_cells(check)
-            value = measure(check.metric, check.value, bound=check.bound)
+            demand, value = Demand(check), blocks.measure(check.metric, check.value, bound=check.bound)
             of = "" if check.dataset is None else f"{check.dataset}: "
-            yield aside(f"{of}{check.metric} {value}, needs {needs}: ", status)
+            yield blocks.aside(f"{of}{check.metric} {value}, needs {demand.needs}: ", demand.result)
 
 
 def refusals_said(evaluation: Evaluation) -> str | None:
@@ -385,11 +313,11 @@ def not_scored_lines(evaluation: Evaluation) -> Iterator[str]:
                     metrics.setdefault(each, []).append(metric)
         for each, names in metrics.items():
             word = "failed" if each.status == "failed" else "not scored"
-            yield f"{of}{each.count:,} {word}: {one_line(each.reason, 200)} ({', '.join(names)})"
+            yield f"{of}{each.count:,} {word}: {blocks.one_line(each.reason, 200)} ({', '.join(names)})"
         yield from (f"{of}{metric} is not measured: {reason}" for metric, reason in part.unmeasured.items())
     if evaluation.missing:
         names = [KINDS_OF_GOLDEN.get(name, name) for name in evaluation.missing]
-        yield f"no {listed(names, 'or')} in this folder"
+        yield f"no {blocks.listed(names, 'or')} in this folder"
 
 
 def unmeasured_lines(evaluation: Evaluation) -> list[str]:
@@ -406,39 +334,36 @@ def unmeasured_lines(evaluation: Evaluation) -> list[str]:
 # What was done by which method, for those who ask.
 
 
-def _details(evaluation: Evaluation) -> Blocks:
-    shown = [
-        (f"{name}: " if len(evaluation.parts) > 1 else "", part, each)
-        for name, part in evaluation.named_runs.items()
-        for each in shown_figures(part)
-    ]
-    hang = 4 + min(max((len(of + each.metric) for of, _, each in shown), default=0), 40)
-    for of, part, each in shown:
-        version = part.head.metric_versions.get(each.metric)
+def _details(evaluation: Evaluation) -> blocks.Blocks:
+    of = "{}: " if len(evaluation.parts) > 1 else ""
+    shown = [(of.format(row.part) + row.metric, row) for row in list_figures(evaluation)]
+    hang = 4 + min(max((len(name) for name, _ in shown), default=0), 40)
+    for name, row in shown:
+        head, each = row.run.head, row.figure
+        version = head.metric_versions.get(each.metric)
         told = [f"{each.method}{f' {version}' if version else ''}", _counted(each)]
         if evaluation.kind == "golden":
-            told.insert(0, f"{figure(each.value, each.interval)} {interval_text(each.interval, each.value)}")
+            told.insert(0, f"{blocks.figure(each.value, each.interval)} {row.interval}")
         if each.interval is not None:
-            seed = f", seed {part.head.seed}" if "ootstrap" in each.interval.method else ""
+            seed = f", seed {head.seed}" if "ootstrap" in each.interval.method else ""
             told.append(f"interval: {each.interval.method}{seed}")
-        yield Labelled(of + each.metric, "; ".join(told), indent=2, hang=hang)
+        yield blocks.Labelled(name, "; ".join(told), hang=hang)
     for name, part in evaluation.named_runs.items():
         if part.counts.origins:
             words = {"system": "from the agent", "dataset": "from the file"}
             origins = [f"{count:,} {words.get(each, each)}" for each, count in part.counts.origins.items()]
-            label = f"{name}: contexts" if len(evaluation.parts) > 1 else "contexts"
-            yield Labelled(label, ", ".join(origins), indent=2, hang=hang)
+            yield blocks.Labelled(f"{of.format(name)}contexts", ", ".join(origins), hang=hang)
     moved = evaluation.regressions
     if moved is not None:
-        tests = [f"answers: p {probability_text(moved.p_value)} (exact, mid-p, one way)"]
+        tests = [f"answers: p {blocks.probability_text(moved.p_value)} (exact, mid-p, one way)"]
         tests += [
-            f"{each.metric}: p {probability_text(each.p_adjusted)} (Holm)"
+            f"{each.metric}: p {blocks.probability_text(each.p_adjusted)} (Holm)"
             for each in moved.metrics
             if each.p_adjusted is not None
         ]
-        yield Labelled("tests", "; ".join(tests), indent=2, hang=hang)
+        yield blocks.Labelled("tests", "; ".join(tests), hang=hang)
     if "traces" in evaluation.head.configuration and (told_of := steps_sentence(evaluation.rows)):
-        yield Labelled("steps", told_of, indent=2, hang=hang)
+        yield blocks.Labelled("steps", told_of, hang=hang)
     if evaluation.kind == "golden":
         yield from _golden_details(evaluation)
 
@@ -447,21 +372,21 @@ def _counted(each: Figure) -> str:
     told = [f"{each.answers} {'scored' if each.judged is None else 'judged, the others not drawn'}"]
     told += [
         f"{reason.count:,} {'failed' if reason.status == 'failed' else 'not applicable'} "
-        f"({one_line(reason.reason, 120)})"
+        f"({blocks.one_line(reason.reason, 120)})"
         for reason in each.reasons
     ]
     return ", ".join(told)
 
 
-def _golden_details(evaluation: Evaluation) -> Blocks:
+def _golden_details(evaluation: Evaluation) -> blocks.Blocks:
     for split, reasons in unscored(evaluation).items() if evaluation.parts else ():
         for metric, reason in reasons.items():
-            yield aside(f"{split}: {metric} has no score: {one_line(reason, 200)}")
-    yield GAP
-    yield table(_slice_rows(evaluation))
+            yield blocks.aside(f"{split}: {metric} has no score: {blocks.one_line(reason, 200)}")
+    yield blocks.GAP
+    yield blocks.table(_slice_rows(evaluation))
 
 
-def _slice_rows(evaluation: Evaluation) -> Iterator[list[Cell]]:
+def _slice_rows(evaluation: Evaluation) -> Iterator[list[blocks.Cell]]:
     """Yield each slice of golden sets with the metric that its split is about, the first of it."""
     primary = {next(iter(part.metrics), "") for part in evaluation.runs}
     for kind, values in evaluation.slices.items():
@@ -470,52 +395,51 @@ def _slice_rows(evaluation: Evaluation) -> Iterator[list[Cell]]:
                 if each.metric in primary and each.n_scored:
                     yield [
                         ("slice", kind.replace("_", " ")),
-                        (Column(flexible=True), value),
+                        (blocks.Column(flexible=True), value),
                         ("metric", each.metric),
-                        (right("value"), figure(each.value, each.interval)),
-                        (interval_header(), interval_text(each.interval, each.value)),
-                        (right("answers", leaves=COUNT), f"{each.n_scored:,}"),
+                        (blocks.right("value"), blocks.figure(each.value, each.interval)),
+                        (blocks.interval_header(), blocks.interval_text(each.interval, each.value)),
+                        (blocks.right("answers", leaves=blocks.COUNT), f"{each.n_scored:,}"),
                     ]
 
 
 # What was run: the last lines before the way on.
 
 
-def _runs(evaluation: Evaluation) -> Blocks:
+def _runs(evaluation: Evaluation) -> blocks.Blocks:
     runs = evaluation.named_runs
     for name, part in runs.items():
         of = f"{name}: " if len(runs) > 1 else ""
         if of and part.counts.failed:
             kinds = ", ".join(f"{kind} {count:,}" for kind, count in part.counts.failures.items())
-            lacking = part_of(part.counts.failed, part.counts.total, "answer", "is", "are")
-            yield prose(f"{of}{lacking} missing ({kinds})", hang=2)
+            lacking = blocks.part_of(part.counts.failed, part.counts.total, "answer", "is", "are")
+            yield blocks.prose(f"{of}{lacking} missing ({kinds})", hang=2)
         for note in run_notes(part):
-            yield prose(f"{of}note: {one_line(note, 1000)}", hang=2)
+            yield blocks.prose(f"{of}note: {blocks.one_line(note, 1000)}", hang=2)
         shortfall = shortfall_of(part)
         if shortfall is not None and (len(runs) > 1 or verdict_of(evaluation).word != "incomplete"):
-            yield prose(f"{of}{shortfall}", hang=2)
+            yield blocks.prose(f"{of}{shortfall}", hang=2)
     if left := [name for name, part in evaluation.parts.items() if not part.is_begun]:
-        yield prose(f"not begun: {', '.join(left)}", hang=2)
+        yield blocks.prose(f"not begun: {', '.join(left)}", hang=2)
     for line in reliability_lines(evaluation):
-        yield prose(line, hang=2)
-    target = f", agent {one_line(evaluation.target)}" if evaluation.target else ""
+        yield blocks.prose(line, hang=2)
+    target = f", agent {blocks.one_line(evaluation.target)}" if evaluation.target else ""
     moved = evaluation.regressions
-    against = "" if moved is None else f", compared with {one_line(moved.baseline)}"
+    against = "" if moved is None else f", compared with {blocks.one_line(moved.baseline)}"
     if len(runs) == 1:
         part = next(iter(runs.values()))
         if holds_rows(evaluation):
             if evaluation.kept is None:
-                yield prose(f"kept as {part.head.run_id}{against}", hang=4)
+                yield blocks.prose(f"kept as {part.head.run_id}{against}", hang=4)
             return
-        yield prose(
-            Styled(f"run {part.head.run_id}{target}, dataset {one_line(part.name)}{against}", DIM), hang=4
-        )
+        said = f"run {part.head.run_id}{target}, dataset {blocks.one_line(part.name)}{against}"
+        yield blocks.prose(blocks.Styled(said, blocks.DIM), hang=4)
     elif runs:
         kinds_of = KINDS_OF_GOLDEN if evaluation.kind == "golden" else {}
         named = ", ".join(
-            f"{part.head.run_id} ({one_line(kinds_of.get(name, name))})" for name, part in runs.items()
+            f"{part.head.run_id} ({blocks.one_line(kinds_of.get(name, name))})" for name, part in runs.items()
         )
-        yield prose(Styled(f"runs {named}{target}{against}", DIM), hang=5)
+        yield blocks.prose(blocks.Styled(f"runs {named}{target}{against}", blocks.DIM), hang=5)
 
 
 def reliability_lines(evaluation: Evaluation) -> Iterator[str]:
