@@ -188,7 +188,7 @@ def describe_comparison(
     several = len(comparison.contenders) > 1
     for name, called_here in names.items():
         if called_here in ("before", "now") and called_here != name:
-            yield blocks.Labelled(called_here, name, hang=8)
+            yield blocks.Labelled(called_here, name, indent=0, hang=8)
     for changes in comparison.answers or (None,):
         before = f"{names[changes.contender]}: " if several and changes is not None else ""
         said = comparison_sentence(comparison, changes)
