@@ -161,39 +161,23 @@ def set_up(line: str, folder: Path, kind: Callable[[Path], None], *, made: Path)
     return [word.removeprefix("@") for word in said.split()]
 
 
-@pytest.fixture(scope="module")
-def ended(project: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
-    """How every command of the table ends with every hostile thing: code, what it says, peak of memory."""
-    place = tmp_path_factory.mktemp("hostile")
-    commands = []
-    for kind in HOSTILE:
-        for number, line in enumerate(LINES):
-            folder = place / f"{kind.__name__}-{number}"
-            shutil.copytree(project, folder, copy_function=os.link)
-            made = place / f"{kind.__name__}.made"
-            commands.append((str(folder), set_up(line, folder, kind, made=made)))
-    # In one process, where only what waits for ever comes to the end of its time.
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        input=json.dumps(commands),
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=SECONDS,
-    )
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(told) == len(commands)
-    return {
-        kind.__name__: told[first : first + len(LINES)]
-        for kind, first in zip(HOSTILE, range(0, len(told), len(LINES)), strict=True)
-    }
-
-
 @pytest.mark.parametrize("kind", HOSTILE, ids=lambda kind: kind.__name__)
 def test_what_must_not_be_read_is_refused_by_every_command(
-    kind: Callable[[Path], None], ended: dict[str, list[Any]]
+    kind: Callable[[Path], None], project: Path, tmp_path: Path
 ) -> None:
+    commands = []
+    for number, line in enumerate(LINES):
+        folder = tmp_path / f"{number}"
+        shutil.copytree(project, folder, copy_function=os.link)
+        commands.append((str(folder), set_up(line, folder, kind, made=tmp_path / "made")))
+    # In one process, where only what waits for ever comes to the end of its time.
+    program = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(
+        program, input=json.dumps(commands), stdout=subprocess.PIPE, text=True, timeout=SECONDS
+    )
+    ended = [json.loads(line) for line in done.stdout.splitlines()]
     before = 0
-    for line, (code, said, peak) in zip(LINES, ended[kind.__name__], strict=True):
+    for line, (code, said, peak) in zip(LINES, ended, strict=True):
         # A run without a journal or a list of samples is one that was not begun.
         not_begun = kind is nothing and "@runs" in line and code == 3
         assert code == 2 or not_begun, f"{line}: {code}\n{said}"

@@ -1,4 +1,4 @@
-"""Citation spans: pairing, exact and tolerance Jaccard, characters."""
+"""Citations: their forms, in an answer and beside it, and the metrics of spans, claims and contexts."""
 
 from __future__ import annotations
 
@@ -13,20 +13,43 @@ from hypothesis import strategies as st
 from cases import tables_beside
 from rag_evaluation_framework import (
     CharacterSpan,
+    ContextCitation,
     DocumentId,
     InputError,
     SpanCitation,
+    evaluate,
     evaluate_citation_spans,
 )
 from rag_evaluation_framework.metrics.citations import (
+    citation_completeness,
+    citation_correctness,
     citation_exact_jaccard,
+    citation_f1,
+    citation_precision,
+    citation_recall,
     citation_span_f1,
     citation_span_precision,
     citation_span_recall,
     citation_tolerance_jaccard,
+    citation_validity,
+    cited_context_f1,
+    cited_context_precision,
+    cited_context_recall,
+    factual_consistency,
+    hallucination_rate,
     heaviest_pairs,
+    overall_citation_accuracy,
 )
 from rag_evaluation_framework.metrics.declaration import parse_metric
+from rag_evaluation_framework.records.citations import (
+    Citation,
+    TokenSpanCitation,
+    blanked,
+    citations_in,
+    parse_citations,
+    span_citations,
+    without_citations,
+)
 
 TABLES = tables_beside(__file__)
 
@@ -282,3 +305,298 @@ def test_five_rows_over_three_columns_leave_the_two_that_gain_least() -> None:
 def test_rows_without_a_column_and_no_rows_pair_with_nothing() -> None:
     assert heaviest_pairs([{}, {3: 1}, {3: 2}]) == {2: 3}
     assert heaviest_pairs([]) == {}
+
+
+FLAGS = [True, True, True, False]
+
+
+def test_each_metric_is_the_share_of_its_flags() -> None:
+    for share in (
+        citation_recall,
+        citation_precision,
+        citation_completeness,
+        citation_correctness,
+        citation_validity,
+    ):
+        assert share(FLAGS) == 3 / 4
+        assert share([False]) == 0.0
+
+
+def test_consistency_and_hallucination_add_up_and_no_claim_has_neither() -> None:
+    assert (factual_consistency(FLAGS), hallucination_rate(FLAGS)) == (3 / 4, 1 / 4)
+    assert (factual_consistency([]), hallucination_rate([])) == (None, None)
+    assert (citation_recall([]), citation_completeness([]), citation_f1([], [True])) == (None, None, None)
+
+
+def test_the_overall_accuracy_weighs_its_parts() -> None:
+    parts = {
+        "tolerance_jaccard": 0.5,
+        "citation_validity": 1.0,
+        "mean_consistency": 0.8,
+        "no_hallucination": 0.6,
+    }
+    # 0.30 × 0.5 + 0.30 × 1 + 0.25 × 0.8 + 0.15 × 0.6
+    assert overall_citation_accuracy(parts) == pytest.approx(0.15 + 0.3 + 0.2 + 0.09)
+    lacking = {**parts, "mean_consistency": None}
+    assert overall_citation_accuracy(lacking) is None
+    assert overall_citation_accuracy(lacking, {"citation_validity": 1.0, "mean_consistency": 0.0}) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "precision", "recall", "f1"),
+    [
+        ("So it is [1][3].", "It is so [3].", 1 / 2, 1.0, 2 / 3),
+        ("So it is [1].", "It is so [2][3].", 0.0, 0.0, 0.0),
+        ("So it is.", "It is so [2].", None, 0.0, 0.0),
+        ("So it is [2], yes [2].", "It is so [2][4].", 1.0, 1 / 2, 2 / 3),
+    ],
+)
+def test_numbered_contexts_are_held_against_those_of_the_reference(
+    answer: str, reference: str, precision: float | None, recall: float, f1: float
+) -> None:
+    assert cited_context_precision(answer, reference) == precision
+    assert (cited_context_recall(answer, reference), cited_context_f1(answer, reference)) == (recall, f1)
+
+
+def test_f1_is_the_harmonic_mean_of_recall_and_precision() -> None:
+    # Recall 3/4, precision 1/2: 2 × 0.375 / 1.25 = 0.6.
+    assert citation_f1(FLAGS, [True, False]) == pytest.approx(0.6)
+    assert citation_f1(FLAGS, []) == 0.0
+    assert citation_f1([False], [True]) == 0.0
+
+
+def test_an_answer_that_cites_nothing_has_precision_zero_and_no_correctness_or_validity() -> None:
+    assert citation_precision([]) == 0.0
+    assert citation_correctness([]) is None
+    assert citation_validity([]) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["citation_recall", "citation_precision", "citation_f1", "citation_completeness", "citation_correctness"],
+)
+def test_metrics_of_claims_run_by_both_methods(name: str) -> None:
+    metric = parse_metric(f"{name}(method=judge)")
+    assert metric.metric.methods == ("lexical", "judge")
+    assert str(metric) == f"{name}(method=judge)"
+    assert metric.metric.family == "citations"
+    assert metric.metric.higher_is_better
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "precision", "recall", "f1"),
+    [
+        ("[1]", "[1]", 1.0, 1.0, 1.0),
+        # one of two is right, one of three is found: 2 × 1 / (2 + 3)
+        ("Noon [1], fares [4].", "[1][2][3]", 0.5, 1 / 3, 0.4),
+        ("[1-3]", "[1, 2]", 2 / 3, 1.0, 0.8),
+        ("[1][1]", "[1]", 1.0, 1.0, 1.0),
+        ("At noon.", "[2]", None, 0.0, 0.0),
+        ("[2]", "[1]", 0.0, 0.0, 0.0),
+    ],
+)
+def test_each_number_counts_once(
+    answer: str, reference: str, precision: float | None, recall: float, f1: float
+) -> None:
+    assert cited_context_precision(answer, reference) == pytest.approx(precision)
+    assert cited_context_recall(answer, reference) == pytest.approx(recall)
+    assert cited_context_f1(answer, reference) == pytest.approx(f1)
+
+
+def test_a_reference_that_cites_nothing_is_skipped_with_the_reason() -> None:
+    rows = [{"user_input": "q", "response": "At noon [1].", "reference": each} for each in ("[1]", "Noon.")]
+    figure = evaluate(rows, metrics=["cited_context_f1"]).metrics["cited_context_f1"]
+    assert (figure.value, figure.n_scored, figure.n_skipped) == (1.0, 1, 1)
+
+
+PLACE = {"file_name": "a.md", "start_char": 5, "end_char": 9}
+SPAN = SpanCitation("a.md", 5, 9)
+READ: list[tuple[Any, list[Citation]]] = [
+    (SPAN, [SPAN]),
+    (TokenSpanCitation("a.md", 5, 9, "cl100k"), [TokenSpanCitation("a.md", 5, 9, "cl100k")]),
+    (2, [ContextCitation(2)]),
+    ({"context": 2}, [ContextCitation(2)]),
+    ({"number": 2, "start": None}, [ContextCitation(2)]),
+    ({"context_number": 2}, [ContextCitation(2)]),
+    ("[1-2]", [ContextCitation(1), ContextCitation(2)]),
+    ("[a.md:?:5-9]", [SPAN]),
+    (PLACE, [SPAN]),
+    ({"file": "a.md", "start": 5, "end": 9}, [SPAN]),
+    ({"source": "a.md", "start": 5, "end": 9, "page": 3}, [SpanCitation("a.md", 5, 9, page=3)]),
+    ({**PLACE, "page_number": "?"}, [SPAN]),
+    ({**PLACE, "page_number": None, "page": 3}, [SpanCitation("a.md", 5, 9, page=3)]),
+    ({**PLACE, "quote": "word", "confidence": 0.5}, [SpanCitation("a.md", 5, 9, None, "word", 0.5)]),
+    ({**PLACE, "text": ["no", "text"]}, [SPAN]),
+    ({"document_id": 7, "start": 5, "end": 9}, [SpanCitation("7", 5, 9)]),
+    # Characters tell more than the number that the source has in the answer.
+    ({**PLACE, "number": 2}, [SPAN]),
+]
+
+
+@pytest.mark.parametrize(("item", "expected"), READ)
+def test_items_that_are_read(item: Any, expected: list[Citation]) -> None:
+    assert list(citations_in(item)) == expected
+
+
+UNREADABLE = [
+    ({"file_name": "a.md"}, "start_char: expected a whole number of at least 0, got None"),
+    ({"file": "a.md", "start": 9, "end": 5}, "end: expected a whole number above 9, got 5"),
+    ({"start": 5, "end": 9}, "file_name: expected a file name, got None"),
+    ({**PLACE, "page": "3"}, "page: expected a whole number, got '3'"),
+    ({**PLACE, "confidence": 87}, "confidence: expected a number from 0 to 1, got 87"),
+    ({**PLACE, "end_char": 1 << 54}, "end_char: expected a number up to 9007199254740992"),
+    ({"context": "one"}, "context: expected a whole number of at least 1, got 'one'"),
+    (10**30, "number: expected a number up to 9007199254740992"),
+    (0, "number: expected a whole number of at least 1, got 0"),
+    ("a.md", "expected a citation, got 'a.md'"),
+    ("[1][0]", "expected a citation, got"),
+    ("[1]" * 5000, "expected a citation, got"),
+    (None, "expected a span citation, got None"),
+]
+
+
+@pytest.mark.parametrize(("item", "message"), UNREADABLE)
+def test_what_cannot_be_read_is_said_under_its_own_name(item: Any, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        citations_in(item)
+    assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize("given", [None, "[a.md:?:5-9]", PLACE, 7])
+def test_citations_come_as_a_list(given: Any) -> None:
+    with pytest.raises(InputError, match="true: expected a list of citations, got"):
+        span_citations(given, "true")
+
+
+def span(file: str, page: int | None, start: int, end: int, text: str | None = None) -> SpanCitation:
+    return SpanCitation(file, start, end, page=page, text=text)
+
+
+@pytest.mark.parametrize(("text", "expected"), TABLES["forms_that_are_read"])
+def test_forms_that_are_read(text: str, expected: list[Any]) -> None:
+    found = parse_citations(f"As stated {text}, it is.")
+    assert [placed.citation for placed in found.citations] == [
+        ContextCitation(each) if isinstance(each, int) else span(*each) for each in expected
+    ]
+    assert found.malformed == ()
+
+
+MALFORMED = TABLES["malformed"]
+
+
+@pytest.mark.parametrize(("text", "expected"), MALFORMED)
+def test_what_is_meant_as_a_citation_and_cannot_be_read_is_reported(text: str, expected: str) -> None:
+    answer = f"As stated {text} and [1]."
+    found = parse_citations(answer)
+    (problem,) = found.malformed
+    assert (problem.text, problem.expected) == (text, expected)
+    assert answer[problem.start : problem.end] == text
+    assert [placed.citation for placed in found.citations] == [ContextCitation(1)]
+
+
+@pytest.mark.parametrize("text", TABLES["other_brackets_are_text"])
+def test_other_brackets_are_text(text: str) -> None:
+    found = parse_citations(f"As stated {text}.")
+    assert found.citations == ()
+    assert found.malformed == ()
+
+
+def test_citations_know_their_place_in_the_answer() -> None:
+    answer = 'One [1, 2]. Two [a.md:1:0-9, 20-30 | excerpt: "words"].'
+    found = parse_citations(answer)
+    assert [answer[placed.start : placed.end] for placed in found.citations] == [
+        "[1, 2]",
+        "[1, 2]",
+        '[a.md:1:0-9, 20-30 | excerpt: "words"]',
+        '[a.md:1:0-9, 20-30 | excerpt: "words"]',
+    ]
+
+
+def test_an_excerpt_of_several_spans_is_kept_and_given_to_none_of_them() -> None:
+    found = parse_citations('[a.md:1:0-9, 20-30 | excerpt: "words"]')
+    assert [placed.excerpt for placed in found.citations] == ["words", "words"]
+    assert [placed.citation for placed in found.citations] == [span("a.md", 1, 0, 9), span("a.md", 1, 20, 30)]
+
+
+file_names = st.text(
+    st.characters(exclude_characters='[]【】［］|｜",，、;；\n', exclude_categories=["C", "Z"]), min_size=1
+).map(lambda stem: f"{stem}.pdf")
+
+
+@given(file_names, st.none() | st.integers(0, 999), st.integers(0, 9999), st.integers(1, 999))
+def test_what_is_written_reads_back(file: str, page: int | None, start: int, length: int) -> None:
+    text = f"[{file}:{'?' if page is None else page}:{start}-{start + length}]"
+    assert [placed.citation for placed in parse_citations(text).citations] == [
+        span(file, page, start, start + length)
+    ]
+
+
+@given(st.text('[]0123456789:-,.|?a "\n“”', max_size=60))
+def test_any_text_is_read_without_failing(text: str) -> None:
+    found = parse_citations(text)
+    for placed in (*found.citations, *found.malformed):
+        assert text[placed.start] == "["
+        assert text[placed.end - 1] == "]"
+
+
+@pytest.mark.parametrize("mark", TABLES["what_nothing_can_open_is_no_citation"])
+def test_what_nothing_can_open_is_no_citation(mark: str) -> None:
+    found = parse_citations(f"It rains {mark}.")
+    assert (found.citations, found.malformed) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        *TABLES["spaces_stand_in_the_place_of_citations"],
+        ('It rains [a.md:2:0-9, 12-15 | excerpt: "A. B"].', f"It rains {' ' * 37}."),
+        ("It rains【1】 here 【4:0†source】.", f"It rains    here {' ' * 12}."),
+        ("It rains [Doc 1], [Sources 1 and 2].", f"It rains {' ' * 7}, {' ' * 17}."),
+        ("下雨[文档1]了[来源1、2]。", f"下雨{' ' * 5}了{' ' * 7}。"),
+        ("It rains [^1].\n\n[^1]: rain.pdf", f"It rains {' ' * 4}.\n\n{' ' * 14}"),
+        ("It rains ([a.pdf](https://a.org)).", f"It rains {' ' * 24}."),
+        ("It rains [1](https://a.org).", f"It rains {' ' * 18}."),
+        ("It rains [1, p. 3], [1†source].", f"It rains {' ' * 9}, {' ' * 10}."),
+        ("下雨（来源：文档1）。", f"下雨{' ' * 8}。"),
+        ("下雨（資料來源：《指南》，第3頁）。", f"下雨{' ' * 15}。"),
+        ("It rains (Source: rain.pdf, page 3).", f"It rains {' ' * 26}."),
+        ("下雨【港口.txt：？：0-9】了［１］。", f"下雨{' ' * 14}了   。"),
+    ],
+)
+def test_spaces_stand_in_the_place_of_citations(text: str, said: str) -> None:
+    assert without_citations(text) == said
+
+
+@pytest.mark.parametrize("mark", TABLES["named_sources"])
+def test_a_named_source_with_its_page_is_not_said(mark: str) -> None:
+    assert without_citations(f"It rains {mark}.") == f"It rains {' ' * len(mark)}."
+    assert without_citations(f"下雨{mark}。") == f"下雨{' ' * len(mark)}。"
+
+
+@pytest.mark.parametrize("text", TABLES["a_bracket_that_says_something_stays"])
+def test_a_bracket_that_says_something_stays(text: str) -> None:
+    assert without_citations(f"It rains {text}.") == f"It rains {text}."
+
+
+@given(st.text('[]【】［０１0123456789:：-,，.|｜?？a "\n“”', max_size=60))
+def test_what_is_blanked_is_what_is_read(text: str) -> None:
+    found = parse_citations(text)
+    places = [(placed.start, placed.end) for placed in (*found.citations, *found.malformed)]
+    assert without_citations(text) == blanked(text, places)
+
+
+@given(st.text('[]【】12:：?？-–,，.ap "|｜（）', max_size=60))
+def test_full_width_is_read_like_half_width(text: str) -> None:
+    half = text.translate(str.maketrans("【】：？，｜", "[]:?,|"))
+    assert len(without_citations(text)) == len(text)
+    places, half_places = (
+        [(each.start, each.end) for each in (*found.citations, *found.malformed)]
+        for found in (parse_citations(text), parse_citations(half))
+    )
+    assert places == half_places
+
+
+def test_a_long_row_of_separators_is_read_at_once() -> None:
+    text = "[1" + ",  " * 300 + "x]"  # backtracking over the spaces would never end
+    assert parse_citations(text).citations == ()
+    assert without_citations(text) == text

@@ -1,4 +1,4 @@
-"""Resamples have the distribution of draws with replacement, whichever way they are drawn."""
+"""Resamples have the distribution of draws with replacement; sums are rounded once."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from rag_evaluation_framework.statistics.agreement import Resampling, alpha_of_moments
@@ -16,6 +18,7 @@ from rag_evaluation_framework.statistics.intervals import bootstrap_interval
 from rag_evaluation_framework.statistics.resampling import (
     PoissonCounts,
     all_sign_sums,
+    exact_sum,
     generator,
     resampled_sums,
     sign_flipped_sums,
@@ -130,3 +133,14 @@ def test_many_drawn_as_sums_or_groups_have_the_interval_of_each_drawn_alone(
     # 1,000 resamples tell an end to about 0.09 standard errors: the ends of both may differ by 0.25.
     off = max(abs(found.low - alone.low), abs(found.high - alone.high))
     assert 0 < off < 0.25 * (alone.high - alone.low) / 3.92
+
+
+@given(st.lists(st.floats(0, 1)))
+def test_exact_sum_has_the_bits_of_fsum(values: list[float]) -> None:
+    assert exact_sum(np.array(values)) == math.fsum(values)
+
+
+def test_exact_sum_does_not_depend_on_the_order() -> None:
+    values = 1 / np.random.default_rng(3).integers(1, 1000, size=10_000)
+    sums = {exact_sum(np.random.default_rng(seed).permutation(values)) for seed in range(20)}
+    assert sums == {math.fsum(values)}

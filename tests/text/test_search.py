@@ -1,10 +1,14 @@
-"""Excerpts become exact characters, or are rejected."""
+"""Places in texts: excerpts, snippets, shingles and spans, found exactly or not at all."""
 
 from __future__ import annotations
 
+import random
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
+from unicodedata import east_asian_width
 
 import pytest
 from hypothesis import given
@@ -12,8 +16,20 @@ from hypothesis import strategies as st
 from mutated_excerpts import Mutated, mutated_excerpts
 
 from cases import tables_beside
+from rag_evaluation_framework import CharacterSpan
+from rag_evaluation_framework.records.scores import Claim
 from rag_evaluation_framework.text.normalisation import FoldedText
-from rag_evaluation_framework.text.search import ExcerptFinder, Located, Place, Unlocated, approximate_places
+from rag_evaluation_framework.text.search import (
+    WHITE_SPACE,
+    ExcerptFinder,
+    Located,
+    Place,
+    SqueezedText,
+    Unlocated,
+    approximate_places,
+)
+from rag_evaluation_framework.text.shingles import ROW, ShingleIndex
+from rag_evaluation_framework.text.spans import Span, joined
 from sizes import size
 
 TABLES = tables_beside(__file__)
@@ -221,3 +237,138 @@ def test_folded_text_leads_back_to_the_characters_it_comes_from(text: str) -> No
 def test_folding_twice_is_folding_once(text: str) -> None:
     once = FoldedText(text).folded
     assert FoldedText(once).folded == once
+
+
+# Few characters, so that snippets repeat, overlap themselves, and differ in nothing but white space.
+texts = st.text("ab中Ａ\ud800 \n\u3000\x1c", max_size=40)
+
+
+def test_white_space_is_what_python_takes_for_it() -> None:
+    assert [*WHITE_SPACE] == [char for char in map(chr, range(sys.maxunicode + 1)) if char.isspace()]
+
+
+def searched(snippet: str, text: str, within: Span) -> list[Span]:
+    """Search character by character."""
+    kept = [place for place in range(within.start, min(within.end, len(text))) if not text[place].isspace()]
+    own = [place for place, char in enumerate(snippet) if not char.isspace()]
+    found, at = [], 0
+    while at + len(own) <= len(kept):
+        here = kept[at : at + len(own)]
+        if [text[place] for place in here] != [snippet[place] for place in own]:
+            at += 1
+            continue
+        at += len(own)
+        if all(
+            (there[1] - there[0] > 1) == (ours[1] - ours[0] > 1)
+            or any(east_asian_width(snippet[place]) in "WF" for place in ours)
+            for there, ours in zip(pairwise(here), pairwise(own), strict=True)
+        ):
+            found.append(Span(here[0], here[-1] + 1))
+    return found
+
+
+@given(texts.filter(str.strip), texts, st.integers(0, 40), st.integers(0, 40))
+def test_a_snippet_stands_where_a_search_by_characters_finds_it(
+    snippet: str, text: str, start: int, end: int
+) -> None:
+    for inside, wanted in ((Span(start, end), snippet[:3]), (Span(0, len(text)), snippet)):
+        if wanted.strip():
+            assert SqueezedText(text).places(wanted, inside) == searched(wanted, text, inside)
+
+
+@given(texts, texts.filter(str.strip), texts)
+def test_a_snippet_is_found_in_a_text_around_it(before: str, snippet: str, after: str) -> None:
+    text = f"{before} {snippet} {after}"
+    found = SqueezedText(text).places(snippet, Span(0, len(text)))
+    assert found == searched(snippet, text, Span(0, len(text)))
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def random_text(seed: int, length: int) -> str:
+    return "".join(random.Random(seed).choices(LETTERS, k=length))
+
+
+@given(st.lists(st.text("ab中\ud800 \n", max_size=120), max_size=5), st.data())
+def test_no_text_that_holds_a_text_is_left_out(texts: list[str], data: st.DataObject) -> None:
+    text = "".join(data.draw(st.sampled_from([*texts, "nothing"])).split())
+    start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
+    numbers = ShingleIndex(texts).may_hold(text[start:end])
+    holding = {number for number, each in enumerate(texts) if text[start:end] in "".join(each.split())}
+    assert holding <= {*numbers}
+    assert [*numbers] == sorted({*numbers})
+
+
+def test_of_many_texts_the_one_that_holds_a_text_is_told() -> None:
+    texts = [random_text(number, 500) for number in range(200)]
+    index = ShingleIndex(texts)
+    for number, text in enumerate(texts):
+        assert index.may_hold("\n".join(text[100 : 100 + ROW])) == [number]
+    assert index.may_hold(random_text(200, ROW)) == []
+
+
+def test_the_rarest_shingle_tells_a_text_from_those_that_share_the_others() -> None:
+    shared = random_text(200, 500)
+    index = ShingleIndex(2 * (shared + random_text(number, 100)) for number in range(20))
+    assert index.may_hold(shared) == [*range(20)]
+    assert index.may_hold(shared + random_text(7, 100)) == [7]
+
+
+def test_a_text_shorter_than_a_row_of_shingles_may_be_anywhere() -> None:
+    index = ShingleIndex(["some text", "", "another"])
+    assert [*index.may_hold(" ".join("x" * (ROW - 1)))] == [0, 1, 2]
+    assert [*index.may_hold("x" * ROW)] == []
+    assert [*ShingleIndex([]).may_hold("x")] == [*ShingleIndex([]).may_hold("x" * ROW)] == []
+
+
+def test_a_long_text_is_read_in_blocks_that_tear_no_row_apart() -> None:
+    block = 1 << 20
+    text = random_text(0, block + 100)
+    index = ShingleIndex(["", text])
+    for start in range(block - ROW - 1, block + 2):
+        assert index.may_hold(text[start : start + ROW]) == [1]
+
+
+def test_an_index_takes_about_a_byte_for_each_character() -> None:
+    index = ShingleIndex([random_text(0, 100_000), "repeated " * 10_000])
+    # Two of seventeen shingles, in eight bytes each: 94,118; of the repeated text, one again and again.
+    assert 90_000 < index._entries.nbytes < 100_000
+
+
+places = st.tuples(st.integers(0, 12), st.integers(1, 6)).map(lambda pair: Span(pair[0], sum(pair)))
+
+
+def characters(span: Span) -> set[int]:
+    return set(range(span.start, span.end))
+
+
+@given(places, places)
+def test_two_spans_are_compared_by_their_characters(one: Span, other: Span) -> None:
+    ours, theirs = characters(one), characters(other)
+    assert one.size == len(ours)
+    assert one.meets(other) == other.meets(one) == bool(ours & theirs)
+    assert one.holds(other) == (theirs <= ours)
+    between = set(range(min(one.end, other.end), max(one.start, other.start)))
+    assert one.gap(other) == other.gap(one) == (0 if ours & theirs else len(between) + 1)
+
+
+@given(st.lists(places, max_size=8), st.booleans())
+def test_joined_spans_have_the_same_characters_and_none_twice(spans: list[Span], touching: bool) -> None:
+    found = joined(spans, touching=touching)
+    assert found == sorted(found)
+    assert sum(span.size for span in found) == len(set().union(*map(characters, spans)))
+    gaps = [later.start - earlier.end for earlier, later in pairwise(found)]
+    assert all(gap >= (1 if touching else 0) for gap in gaps)
+
+
+@pytest.mark.parametrize("spanned", [Span(4, 7), Claim("cat", 4, 7), CharacterSpan("pets", 4, 7)])
+def test_whatever_has_a_start_and_an_end_is_asked_in_the_same_way(
+    spanned: Span | Claim | CharacterSpan,
+) -> None:
+    assert (spanned.of("the cat sat"), spanned.size, spanned.span) == ("cat", 3, (4, 7))
+    assert spanned.meets(Span(6, 9))
+
+
+def test_spans_of_two_documents_share_no_character() -> None:
+    assert not CharacterSpan("one", 4, 7).overlaps(CharacterSpan("two", 4, 7))
