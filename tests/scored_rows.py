@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from command_lines import ok, rag_eval_ended
 from rag_evaluation_framework import Evaluation, load
@@ -41,12 +43,9 @@ def score(folder: Path, rows: Sequence[tuple[str, ...]] = ROWS, *more: str) -> s
 
 def press(folder: Path, keys: str, *arguments: str, who: str = "anna") -> str:
     """Label answers by these keys, and return what is printed."""
-    program = [sys.executable, "-m", "rag_evaluation_framework", "label", *arguments, "--annotator", who]
-    done = subprocess.run(
-        program, input="\n".join(keys) + "\n", cwd=folder, capture_output=True, text=True, encoding="utf-8"
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", io.StringIO("\n".join(keys) + "\n"))
+        return ok(folder, "label", *arguments, "--annotator", who)
 
 
 def label(folder: Path, run: str, labels: Mapping[str, str], who: str = "anna") -> str:

@@ -253,16 +253,10 @@ class HoldingAgent:
 
         class Handler(QuietHandler):
             def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                agent.asked.append(body["message"])
+                agent.asked.append(question := json.loads(self.sent())["message"])
                 if not agent._left.acquire(blocking=False):
                     agent.released.wait()
-                content = json.dumps({"response": answer_to(body["message"])}).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
+                self.reply(200, {"response": answer_to(question)})
 
         return Handler
 

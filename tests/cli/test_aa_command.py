@@ -106,14 +106,13 @@ def test_printed_rate_is_that_of_the_known_noise(aa: Aa, number: int, noisy: int
 
 
 def test_most_agents_are_within_two_standard_errors(aa: Aa) -> None:
-    inside = []
-    for shares in ([0.4] * 13 + [1.0] * 27, [0.5] * 4 + [0.8] * 6 + [0.0] * 5 + [1.0] * 25):
-        rate = true_rate(shares)
-        for seed in range(6):
-            aa.agent(shares, seed=seed)
-            found = aa.asked()
-            inside.append(abs(found["rate"] - rate) <= 2 * found["standard_error"])
-    assert inside.count(True) >= 10
+    shares = [0.5] * 4 + [0.8] * 6 + [0.0] * 5 + [1.0] * 25
+    rate, inside = true_rate(shares), []
+    for seed in range(6):
+        aa.agent(shares, seed=seed)
+        found = aa.asked()
+        inside.append(abs(found["rate"] - rate) <= 2 * found["standard_error"])
+    assert inside.count(True) >= 5
 
 
 def test_more_askings_make_the_rate_more_certain(aa: Aa) -> None:

@@ -270,7 +270,7 @@ def test_ctrl_c_exits_130_and_a_resume_begins_the_models_that_were_not_begun(
         assert "… INCOMPLETE: 1 of 11 questions were answered; interrupted" in out
         assert f"--resume {run[-3:]}" in out
         assert "not begun: hasty" in out
-        server.released.set()
+        server.hold_after = None
         resumed = evaluate("--resume", run, "--base-url", server.url)
         keys = [body["idempotency"] for body in server.asked if body["model"] == "careful"]
     # Only what was on its way when the process ended is asked again, under the same key.

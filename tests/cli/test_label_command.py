@@ -26,7 +26,7 @@ LEGEND = "c correct   p partly   w wrong   s skip   u undo   q quit"
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("scored")
-    score(folder)
+    ok(folder, "label", score(folder), "--to", "table.csv")
     return folder
 
 
@@ -124,24 +124,22 @@ def test_one_key_labels_in_a_terminal(project: Path) -> None:
 
 
 KILLED = """
-    import os, random, signal, sys, time
+    import contextlib, os, random, signal, sys, time
     from rag_evaluation_framework.cli.main import main
-    from rag_evaluation_framework.cli import label
-    import rag_evaluation_framework.results.label_queue
 
-    rounds, keys = int(sys.argv[1]), "c\\n" * 5000
-    open("keys", "w").write(keys)
+    open("keys", "w").write("c\\n" * 5000)
+    with open("shown", "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.suppress(SystemExit):
+        main(["label", "--annotator", "first"])  # so that no round loads what the next would load again
     random.seed(7)
-    for number in range(rounds):
+    for number in range(50):
         open("shown", "w").close()
         if (pid := os.fork()) == 0:
             os.dup2(os.open("keys", os.O_RDONLY), 0)
             os.dup2(os.open("shown", os.O_WRONLY), 1)
             main(["label", "--annotator", f"anna{number}"])
-            os._exit(0)
         while not os.path.getsize("shown"):
             time.sleep(0.001)
-        time.sleep(random.random() * 0.2)
+        time.sleep(random.random() * 0.1)
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         print(open("shown").read().count("Labeled"), flush=True)
@@ -152,8 +150,8 @@ KILLED = """
 def test_no_label_is_lost_by_fifty_kills(tmp_path: Path) -> None:
     rows = [(f"q{n}", f"What is in box {n}?", f"{n} balls", f"It has some, {n} I think.") for n in range(60)]
     score(tmp_path, rows)
-    program = [sys.executable, "-u", "-c", textwrap.dedent(KILLED), "50"]
-    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True)
+    program = [sys.executable, "-u", "-c", textwrap.dedent(KILLED)]
+    done = subprocess.run(program, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     shown = [int(line) for line in done.stdout.split()]
     assert len(shown) == 50
@@ -265,35 +263,28 @@ DAMAGE: dict[str, tuple[Callable[[str], str], str]] = {
 
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_damaged_table_is_named_and_not_applied(project: Path, kind: str) -> None:
-    run, table = run_of(project), project / "answers.csv"
-    ok(project, "label", run, "--to", "answers.csv")
-    rows = _read(table)
-    rows = sorted(rows, key=lambda row: row["id"])
+    table, (damage, said) = project / "table.csv", DAMAGE[kind]
+    rows = sorted(_read(table), key=lambda row: row["id"])
     _write(table, [{**row, "label": "correct"} for row in rows])
-    damage, said = DAMAGE[kind]
     text = damage(table.read_text(encoding="utf-8").replace("\r\n", "\n"))
     table.write_text(text, encoding="utf-8")
-    ended = rag_eval_ended("label", run, "--from", "answers.csv", folder=project)
+    ended = rag_eval_ended("label", run_of(project), "--from", "table.csv", folder=project)
     assert ended.returncode == 2, ended.stdout
-    assert f"answers.csv{said}" in ended.stderr or ("answers.csv" in ended.stderr and said in ended.stderr)
+    assert "table.csv" in ended.stderr
+    assert said in ended.stderr
     assert "Traceback" not in ended.stderr
     assert "Nothing was written." in ended.stderr
     assert not labels_of(project)
 
 
 def test_damage_of_every_kind_is_named_at_once(project: Path) -> None:
-    run, table = run_of(project), project / "answers.csv"
-    ok(project, "label", run, "--to", "answers.csv")
+    table = project / "table.csv"
     text = table.read_text(encoding="utf-8")
     for edit in (_cell(2, "label", "dunno"), _cell(3, "answer", "x"), _cell(4, "id", "q99")):
         text = edit(text)
     table.write_text(_cell(3, "label", "wrong")(text), encoding="utf-8")
-    ended = rag_eval_ended("label", run, "--from", "answers.csv", folder=project)
-    assert [line.count(f"answers.csv:{n}: ") for n, line in enumerate(ended.stderr.splitlines()[:3], 2)] == [
-        1,
-        1,
-        1,
-    ]
+    ended = rag_eval_ended("label", run_of(project), "--from", "table.csv", folder=project)
+    assert all(f"table.csv:{n}: " in line for n, line in enumerate(ended.stderr.splitlines()[:3], 2))
 
 
 def test_damaged_workbook_is_refused(project: Path) -> None:

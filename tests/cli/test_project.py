@@ -6,13 +6,11 @@ import json
 import re
 import shlex
 import shutil
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
+from serving import QuietHandler, serving
 
 from acceptance.projects import change
 from cases import tables_beside
@@ -30,38 +28,24 @@ DOCUMENTS = {
 }
 
 
-class Agent(BaseHTTPRequestHandler):
+class Agent(QuietHandler):
     """Answers with the paragraph that shares most words with the question."""
 
     def do_POST(self) -> None:
-        asked = str(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-        words = set(re.findall(r"\w{4,}", asked.lower()))
+        words = set(re.findall(r"\w{4,}", self.sent().decode().lower()))
         paragraphs = [
             {"id": name, "text": text}
             for name, content in DOCUMENTS.items()
             for text in content.split("\n\n")[1:]
         ]
-
-        def shared(paragraph: dict[str, str]) -> int:
-            return len(words & set(re.findall(r"\w+", paragraph["text"].lower())))
-
-        found = sorted(paragraphs, key=shared, reverse=True)
-        reply = json.dumps({"response": found[0]["text"], "contexts": found[:2]}).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(reply)))
-        self.end_headers()
-        self.wfile.write(reply)
-
-    def log_message(self, *_: Any) -> None: ...
+        paragraphs.sort(key=lambda each: -len(words & set(re.findall(r"\w+", each["text"].lower()))))
+        self.reply(200, {"response": paragraphs[0]["text"], "contexts": paragraphs[:2]})
 
 
 @pytest.fixture(scope="module")
 def agent() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Agent) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with serving(Agent) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

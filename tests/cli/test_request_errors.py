@@ -7,16 +7,16 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any, ClassVar
+from typing import ClassVar
 from xml.etree import ElementTree
 
 import pytest
+from serving import QuietHandler, serving
 
 from command_lines import rag_eval_ended
 from rag_evaluation_framework import load
+from rag_evaluation_framework.evaluation import attempts
 
 QUESTIONS = 20
 MANIFEST = """
@@ -29,51 +29,36 @@ spec:
 """
 
 
-class Agent(BaseHTTPRequestHandler):
+class Agent(QuietHandler):
     """Fails by the question's number: 1 once with 429, 2 twice with 500, 3 always, 4 once by its silence."""
 
     asked: ClassVar[Counter[int]] = Counter()
     is_broken = True
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        number = int(re.search(r"number (\d+)", body)[1])  # type: ignore[index]
+        number = int(re.findall(rb"number (\d+)", self.sent())[0])
         self.asked[number] += 1
         fails = self.is_broken and self.asked[number] <= {1: 1, 2: 2, 3: 99, 4: 1}.get(number, 0)
         if fails and number == 4:
             time.sleep(3.0)  # longer than a request may take, then nothing
-            return
-        status = {1: 429}.get(number, 500) if fails else 200
-        told = json.dumps({"output": f"Room {100 + number}."}).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(told)))
-        self.end_headers()
-        self.wfile.write(told)
-
-    def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002  # as it is called
-        """Say nothing."""
-
-
-class Server(ThreadingHTTPServer):
-    """A server whose queue holds every connection of a run."""
-
-    request_queue_size = 128
+            self.close_connection = True
+        else:
+            status = {1: 429}.get(number, 500) if fails else 200
+            self.reply(status, {"output": f"Room {100 + number}."})
 
 
 @pytest.fixture
 def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(attempts, "FIRST_DELAY", 0.01)
     monkeypatch.setattr(Agent, "asked", Counter())
     monkeypatch.setattr(Agent, "is_broken", True)
     rooms = [
         {"input": f"Which room has number {n}?", "expected": f"Room {100 + n}."} for n in range(QUESTIONS)
     ]
     Path("rooms.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rooms))
-    with Server(("127.0.0.1", 0), Agent) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with serving(Agent) as url:
+        yield url
 
 
 def evaluated(agent: str, *options: str, thresholds: str = "{string_match: 0.5}") -> tuple[int, str]:

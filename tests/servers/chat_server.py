@@ -22,7 +22,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from fault_agent import Connection, read_request
 
@@ -50,6 +50,7 @@ class ChatReply:
     fault: Literal["hang", "reset"] | None = None
 
 
+Served = TypeVar("Served", bound="ChatServer")
 Script = Callable[[Asked], "ChatReply | str"]
 
 
@@ -211,7 +212,13 @@ def _completion(asked: Asked, reply: ChatReply) -> dict[str, Any]:
 @contextmanager
 def running_chat(reply: Script, *, key: str | None = None) -> Iterator[ChatServer]:
     """Serve for as long as the block lasts; with ``key``, only who sends it."""
-    state = ChatServer(reply, key=key)
+    with serving_chat(ChatServer(reply, key=key)) as state:
+        yield state
+
+
+@contextmanager
+def serving_chat(state: Served) -> Iterator[Served]:
+    """Serve for as long as the block lasts."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()

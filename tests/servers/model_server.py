@@ -8,88 +8,50 @@ careful on the others. Any other name is a model that the server does not have.
 
 from __future__ import annotations
 
-import json
-import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
 
-from serving import QuietHandler, serving
+from chat_server import Asked, ChatReply, ChatServer, failing, hanging, serving_chat
 
 
-@dataclass
-class ModelServer:
-    """What the server knows, what it asks of a caller, and what it was asked."""
+class ModelServer(ChatServer):
+    """What the server knows; ``hold_after`` so many requests, those that follow hang until it is None."""
 
-    references: Mapping[str, str]
-    key: str | None = None
-    delay: float = 0.0
-    url: str = ""
-    hold_after: int | None = None
-    """After so many requests, those that follow wait until ``released`` is set."""
-    released: threading.Event = field(default_factory=threading.Event)
-    asked: list[dict[str, Any]] = field(default_factory=list)
-    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    def __init__(self, references: Mapping[str, str], key: str | None, hold_after: int | None) -> None:
+        super().__init__(self._reply, key=key)
+        self.references, self.hold_after = references, hold_after
+
+    @property
+    def asked(self) -> list[dict[str, Any]]:
+        """The requests, each with its key of idempotency."""
+        both = zip(self.requests, self.headers, strict=True)
+        return [{**body, "idempotency": headers.get("idempotency-key")} for body, headers in both]
 
     def prompts(self, model: str) -> list[str]:
-        return [body["messages"][-1]["content"] for body in self.asked if body["model"] == model]
+        return [body["messages"][-1]["content"] for body in self.requests if body["model"] == model]
 
-    def reply(self, body: dict[str, Any], authorization: str | None, key: str | None) -> tuple[int, Any]:
-        number = next(self._numbers)  # each request has its own, however many come at once
-        self.asked.append({**body, "idempotency": key})
-        time.sleep(self.delay)
-        if self.hold_after is not None and number > self.hold_after:
-            self.released.wait()
-        if self.key is not None and authorization != f"Bearer {self.key}":
-            return 401, {"error": {"message": f"Incorrect API key provided: {authorization}"}}
-        prompt = body["messages"][-1]["content"]
-        answer = self.answer(body["model"], prompt)
-        if answer is None:
-            return 404, {"error": {"message": f"The model {body['model']} does not exist"}}
-        if not answer:
-            return 422, {"error": {"message": "The prompt cannot be processed"}}
-        return 200, {
-            "choices": [{"message": {"role": "assistant", "content": answer}}],
-            "usage": {"prompt_tokens": len(prompt.split()), "completion_tokens": len(answer.split())},
-        }
-
-    def answer(self, model: str, prompt: str) -> str | None:
+    def _reply(self, asked: Asked) -> ChatReply | str:
+        if self.hold_after is not None and len(self.requests) > self.hold_after:
+            return hanging()
+        prompt = asked["messages"][-1]["content"]
         reference = self.references.get(prompt, "I cannot tell.")
-        if model == "careful":
-            return reference
-        if model == "hasty":
-            return reference[len(reference) // 2 :]
-        if model == "flaky":
-            return "" if list(self.references).index(prompt) % 3 == 0 else reference
-        return None
+        match asked["model"]:
+            case "careful":
+                return reference
+            case "hasty":
+                return reference[len(reference) // 2 :]
+            case "flaky" if list(self.references).index(prompt) % 3 == 0:
+                return failing(422, "The prompt cannot be processed")
+            case "flaky":
+                return reference
+        return failing(404, f"The model {asked['model']} does not exist")
 
 
 @contextmanager
 def running_models(
-    references: Mapping[str, str],
-    *,
-    key: str | None = None,
-    delay: float = 0.0,
-    hold_after: int | None = None,
+    references: Mapping[str, str], *, key: str | None = None, hold_after: int | None = None
 ) -> Iterator[ModelServer]:
     """Serve for as long as the block lasts."""
-    models = ModelServer(references, key=key, delay=delay, hold_after=hold_after)
-
-    class Handler(QuietHandler):
-        def do_POST(self) -> None:
-            headers = self.headers
-            status, value = 404, {"error": {"message": f"no {self.path}"}}
-            if self.path == "/v1/chat/completions":
-                body = json.loads(self.sent())
-                status, value = models.reply(body, headers["Authorization"], headers["Idempotency-Key"])
-            self.reply(status, value)
-
-    with serving(Handler) as address:
-        models.url = f"{address}/v1"
-        try:
-            yield models
-        finally:
-            models.released.set()
+    with serving_chat(ModelServer(references, key, hold_after)) as models:
+        yield models

@@ -11,9 +11,9 @@ from typing import Any
 
 
 class QuietServer(ThreadingHTTPServer):
-    """Leaves clients that hang up unmentioned."""
+    """Leaves clients that hang up unmentioned; its queue holds every connection of a run."""
 
-    daemon_threads = True
+    daemon_threads, request_queue_size = True, 128
 
     def handle_error(self, *_: object) -> None: ...
 
