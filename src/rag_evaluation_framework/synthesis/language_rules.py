@@ -1,4 +1,4 @@
-"""The words and patterns by which English and Chinese sentences are read, kept as data: ``data/*.yaml``."""
+"""The words and patterns by which sentences and documents are read, kept as data: ``data/*.yaml``."""
 
 from __future__ import annotations
 
