@@ -133,7 +133,6 @@ class CohereEmbedder(EmbedderByRole, _CohereEndpoint):
         self.characters_used = 0
 
     def _embedded(self, texts: Sequence[str], role: Role) -> Matrix:
-        check_texts(texts)
         rows: list[Any] = []
         for batch in batches(texts, _TEXTS_A_REQUEST):
             reply = self._reply(

@@ -24,6 +24,7 @@ from rag_evaluation_framework.adapters.extras import (
     require_extra,
 )
 from rag_evaluation_framework.extensions import Specification, extra_module
+from rag_evaluation_framework.files.strict_json import drop_nulls
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.stores import CandidateStore, Matrix, Proposals
 
@@ -50,10 +51,10 @@ class _IndexedStore(CandidateStore):
     _path: str | None = None
 
     def __repr__(self) -> str:
-        given: dict[str, Any] = {} if self._path is None else {"path": self._path}
-        given |= {} if self._kind == "exact" else {"index": self._kind}
-        told = {name: value for name, value in self._settings.items() if value is not None}
-        return str(Specification(self.name, {**given, **told}))
+        index = None if self._kind == "exact" else self._kind
+        return str(
+            Specification(self.name, drop_nulls({"path": self._path, "index": index, **self._settings}))
+        )
 
     @property
     def effort(self) -> str | None:
@@ -79,9 +80,7 @@ class FaissStore(_IndexedStore):
     ) -> None:
         super().__init__()
         require_extra("faiss", feature="FaissStore", extra="faiss")
-        given = {"m": m, "ef_construction": ef_construction, "ef_search": ef_search}
-        given |= {"lists": lists, "probes": probes}
-        self._kind, self._settings = index, checked_index_settings("faiss", index, _OF_FAISS, given)
+        self._kind, self._settings = index, checked_index_settings("faiss", index, _OF_FAISS, locals())
         self._index: Any = None
 
     def _insert(self, first: int, chunks: Sequence[PositionAwareChunk], vectors: Matrix) -> None:
@@ -143,11 +142,9 @@ class LanceDBStore(_IndexedStore, CollectionStore):
     ) -> None:
         super().__init__(path, is_lasting=path is not None)
         require_extra("lancedb", feature="LanceDBStore", extra="lancedb")
-        given = {"m": m, "ef_construction": ef_construction, "ef_search": ef_search}
-        given |= {"lists": lists, "probes": probes}
         self._path, self._kind = path, index
         self._folder = None if path is None else str(Path(path).resolve())
-        self._settings = checked_index_settings("lancedb", index, _OF_LANCEDB, given)
+        self._settings = checked_index_settings("lancedb", index, _OF_LANCEDB, locals())
 
     def _insert(self, first: int, chunks: Sequence[PositionAwareChunk], vectors: Matrix) -> None:
         with self._failures():

@@ -205,28 +205,23 @@ IndexSettings = Mapping[str, Mapping[str, tuple[int | None, int, int]]]
 
 
 def checked_index_settings(
-    store: str, index: str, known: IndexSettings, given: Mapping[str, int | None]
+    store: str, index: str, known: IndexSettings, given: Mapping[str, Any]
 ) -> dict[str, int | None]:
     """Return the settings of a kind of index; those of another are refused, and values it cannot have."""
     if index not in known:
         raise UnknownNameError(f"index of {store}", str(index), list(known))
     wrong = []
-    for name, value in given.items():
-        if value is None:
-            continue
-        if name not in known[index]:
-            kind = next(kind for kind, settings in known.items() if name in settings)
-            wrong.append(f"{name}: expected only with index={kind}, got index={index}")
-            continue
-        least, most = known[index][name][1:]
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            wrong.append(f"{name}: expected a whole number from {least:,} to {most:,}, got {shown(value)}")
-    settings = {
-        name: usual if given[name] is None else given[name] for name, (usual, *_) in known[index].items()
-    }
+    for kind, settings in known.items():
+        for name, (_, least, most) in settings.items():
+            value = given[name]
+            if value is not None and kind != index:
+                wrong.append(f"{name}: expected only with index={kind}, got index={index}")
+            elif value is not None and not (type(value) is int and least <= value <= most):
+                expected = f"expected a whole number from {least:,} to {most:,}"
+                wrong.append(f"{name}: {expected}, got {shown(value)}")
     if wrong:
         raise UsageError("\n".join(f"{store}: {problem}" for problem in wrong))
-    return settings
+    return {name: usual if given[name] is None else given[name] for name, (usual, *_) in known[index].items()}
 
 
 def database_folder(vendor: str, path: str | None, **address: str | None) -> str | None:

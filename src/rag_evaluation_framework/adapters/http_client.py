@@ -14,6 +14,7 @@ import socket
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from http import HTTPStatus
@@ -528,18 +529,9 @@ def _utf8(body: bytes, content_type: str) -> bytes:
     except UnicodeDecodeError as error:
         declared = _CHARSET.search(content_type)
         name = declared[1] if declared else "utf-8"
-        recoded = _recoded(body, name)
-        if recoded is None:
-            found = f"byte 0x{body[error.start]:02x} at {error.start} (declared: {name})"
-            raise TargetError("wrong-charset", f"expected UTF-8, got {found}") from None
-        return recoded
+        with suppress(UnicodeError, LookupError):
+            if _KNOWN_CHARSETS.match(name):
+                return body.decode(name).encode("utf-8")
+        found = f"byte 0x{body[error.start]:02x} at {error.start} (declared: {name})"
+        raise TargetError("wrong-charset", f"expected UTF-8, got {found}") from None
     return body
-
-
-def _recoded(body: bytes, charset: str) -> bytes | None:
-    if not _KNOWN_CHARSETS.match(charset):
-        return None
-    try:
-        return body.decode(charset).encode("utf-8")
-    except (UnicodeError, LookupError):
-        return None

@@ -51,13 +51,7 @@ from rag_evaluation_framework.models.clients import (
 from rag_evaluation_framework.models.spending import Prices, Spending
 from rag_evaluation_framework.records.responses import Request, Response
 from rag_evaluation_framework.records.samples import Sample, Turn, Usage
-from rag_evaluation_framework.retrieval.embedders import (
-    EmbedderByRole,
-    Role,
-    check_texts,
-    given_prefixes,
-    prompts_for,
-)
+from rag_evaluation_framework.retrieval.embedders import EmbedderByRole, Role, given_prefixes, prompts_for
 from rag_evaluation_framework.retrieval.stores import Matrix, checked_price, checked_vectors
 
 # A language model behind an OpenAI-compatible endpoint as the system under test.
@@ -97,14 +91,13 @@ class OpenAIModel:
         max_tokens: int | None = None,
         mask: Callable[[str], str] | None = None,
     ) -> None:
-        options: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens}
         self._agent = HttpAgent(
             base_url,
             path="/chat/completions",
             protocol="openai-compatible",
             model=model,
             secret_headers=_bearer(model, key_env, needs_key=base_url == BASE_URL),
-            body={name: value for name, value in options.items() if value is not None},
+            body=strict_json.drop_nulls({"temperature": temperature, "max_tokens": max_tokens}),
             mask=mask,
         )
         self.name = model
@@ -205,10 +198,9 @@ class OpenAIEmbedder(EmbedderByRole):
         self._concurrency, self._timeout = concurrency, timeout
 
     def __repr__(self) -> str:
-        given: dict[str, Any] = {"model": self.model}
-        given |= {"base_url": self.base_url} if self.base_url != BASE_URL else {}
-        given |= {"dimensions": self.dimensions} if self.dimensions is not None else {}
-        return str(Specification("openai", {**given, **self._given}))
+        place = self.base_url if self.base_url != BASE_URL else None
+        given = {"model": self.model, "base_url": place, "dimensions": self.dimensions, **self._given}
+        return str(Specification("openai", strict_json.drop_nulls(given)))
 
     @property
     def roles(self) -> dict[str, str]:
@@ -216,7 +208,6 @@ class OpenAIEmbedder(EmbedderByRole):
         return self._prompts.roles
 
     def _embedded(self, texts: Sequence[str], role: Role) -> Matrix:
-        check_texts(texts)
         texts = [getattr(self._prompts, role) + text for text in texts]
         own_key = None if self.key_env == KEY_VARIABLE else self.key_env
         headers = _headers(_bearer(self.model, own_key, needs_key=self.base_url == BASE_URL))

@@ -31,6 +31,7 @@ from rag_evaluation_framework.adapters.extras import (
 from rag_evaluation_framework.errors import TargetError, UnknownNameError, UsageError
 from rag_evaluation_framework.evaluation.frameworks import NEAREST, Call, ExistingIndex
 from rag_evaluation_framework.extensions import Embedder, Specification, component_text, extra_module
+from rag_evaluation_framework.files.strict_json import drop_nulls
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.embedders import embedded
 from rag_evaluation_framework.retrieval.stores import Matrix, Proposals
@@ -78,11 +79,9 @@ class PgvectorStore(CollectionStore):
     ) -> None:
         require_extra("psycopg", feature=_FEATURE, extra=EXTRA)
         super().__init__(_shown_server(dsn), is_lasting=True)
-        given = {"m": m, "ef_construction": ef_construction, "ef_search": ef_search}
-        given |= {"lists": lists, "probes": probes}
         self._dsn, self._index = dsn, index
         self._address = os.environ.get(DSN_VARIABLE, "") if dsn is None else dsn
-        self._settings = checked_index_settings("pgvector", index, _SETTINGS, given)
+        self._settings = checked_index_settings("pgvector", index, _SETTINGS, locals())
         if index == "hnsw" and (self._settings["ef_construction"] or 0) < 2 * (self._settings["m"] or 0):
             found = self._settings["ef_construction"]
             raise UsageError(f"pgvector: ef_construction: expected at least twice m, got {found}")
@@ -90,11 +89,12 @@ class PgvectorStore(CollectionStore):
         self._indexed = 0
 
     def __repr__(self) -> str:
-        given: dict[str, Any] = {} if self._dsn is None else {"dsn": _without_secrets(self._dsn)}
-        given |= {} if self._index == "exact" else {"index": self._index}
-        given |= {"halfvec": True} if self._type == "halfvec" else {}
-        told = {name: value for name, value in self._settings.items() if value is not None}
-        return str(Specification("pgvector", {**given, **told}))
+        given = {
+            "dsn": None if self._dsn is None else _without_secrets(self._dsn),
+            "index": None if self._index == "exact" else self._index,
+            "halfvec": True if self._type == "halfvec" else None,
+        }
+        return str(Specification("pgvector", drop_nulls({**given, **self._settings})))
 
     def _insert(self, first: int, chunks: Sequence[PositionAwareChunk], vectors: Matrix) -> None:
         rows = first + len(vectors)
@@ -261,18 +261,9 @@ def _copied(first: int, vectors: Matrix, *, half: bool) -> bytes:
     """Return rows as COPY takes them: two fields, each after its length in bytes, the greatest byte first."""
     count, size = vectors.shape
     number = np.dtype(">f2" if half else ">f4")
-    row = np.dtype(
-        [
-            ("fields", ">i2"),
-            ("id_bytes", ">i4"),
-            ("id", ">i4"),
-            ("vector_bytes", ">i4"),
-            ("size", ">i2"),
-            ("unused", ">i2"),
-            ("numbers", number, (size,)),
-        ]
-    )
-    rows = np.zeros(count, row)
+    names = ["fields", "id_bytes", "id", "vector_bytes", "size", "unused", "numbers"]
+    formats = [">i2", ">i4", ">i4", ">i4", ">i2", ">i2", (number, (size,))]
+    rows = np.zeros(count, np.dtype({"names": names, "formats": formats}))
     rows["fields"], rows["id_bytes"], rows["id"] = 2, 4, np.arange(first, first + count)
     rows["vector_bytes"], rows["size"] = 4 + size * number.itemsize, size
     rows["numbers"] = vectors
@@ -355,8 +346,7 @@ def existing_table(
     """
     given = {**locals(), "dsn": os.environ.get(DSN_VARIABLE) if dsn is None else dsn}
     require_extra("psycopg", feature=_FEATURE, extra=EXTRA)
-    named = {"vector": vector, "text": text, "document": document, "metadata": metadata}
-    named |= {"id": id, "start": start, "end": end}
+    named = {part: given[part] for part in ("vector", *_COLUMNS)}
     if distance is not None and distance not in _OPERATORS:
         raise UnknownNameError("distance of pgvector", distance, list(_OPERATORS))
     place = _shown_server(dsn)
@@ -364,21 +354,17 @@ def existing_table(
         opened = _Table(_Server(dsn, read_only=True), table, named, place, distance=distance, where=where)
     except _raised() as error:
         raise UsageError(f"pgvector at {place}: {error}") from error
-    settings = {"hnsw.ef_search": ef_search, "ivfflat.probes": probes}
-    used = {name: str(value) for name, value in settings.items() if value is not None}
-    told: dict[str, Any] = {
-        "table": table,
-        "dsn": None if dsn is None else _without_secrets(dsn),
-        **opened.told,
-    }
-    told |= {"where": where, "ef_search": ef_search, "probes": probes, "embedder": component_text(embedder)}
-    called = Specification("pgvector", {name: value for name, value in told.items() if value is not None})
+    settings = drop_nulls({"hnsw.ef_search": ef_search, "ivfflat.probes": probes})
+    used = {name: str(value) for name, value in settings.items()}
+    address = None if dsn is None else _without_secrets(dsn)
+    told: dict[str, Any] = {"table": table, "dsn": address, **opened.told, "where": where}
+    told |= {"ef_search": ef_search, "probes": probes, "embedder": component_text(embedder)}
     return ExistingIndex(
         IndexSystem(
             kind="pgvector",
             given=opened,
             call=_search(opened, embedder, used),
-            called=str(called),
+            called=str(Specification("pgvector", drop_nulls(told))),
             # Of a view nobody knows whether it has an index.
             exact=_search(opened, embedder, {"enable_indexscan": "off"}),
             effort=opened.effort(used),
@@ -488,7 +474,7 @@ def _context(row: Mapping[str, Any], far: float) -> dict[str, Any]:
     told = dict(metadata) if isinstance(metadata, Mapping) else {}
     told |= {"source": str(row["document"])} if row.get("document") is not None else {}
     number = {} if row.get("id") is None else {"id": str(row["id"])}
-    known = {part: row[part] for part in ("start", "end") if row.get(part) is not None}
+    known = drop_nulls({part: row.get(part) for part in ("start", "end")})
     return {"text": row["text"] or "", "score": -far, "metadata": {**number, **told}, **known}
 
 
@@ -499,7 +485,7 @@ def _columns(table: str, types: Mapping[str, str], named: Mapping[str, str | Non
         for part, column in named.items()
         if column is not None and column not in types
     ]
-    columns = {part: column for part, column in named.items() if column is not None}
+    columns = drop_nulls(named)
     vectors = [column for column, kind in types.items() if kind in _VECTORS]
     texts = [column for column, kind in types.items() if kind in _TEXT]
     if len(vectors) == 1:

@@ -24,6 +24,7 @@ from rag_evaluation_framework.adapters.http_agent import shown_address
 from rag_evaluation_framework.errors import TargetError, UnknownNameError, UsageError
 from rag_evaluation_framework.evaluation.frameworks import NEAREST, ExistingIndex
 from rag_evaluation_framework.extensions import Embedder, Specification, component_text, extra_module
+from rag_evaluation_framework.files.strict_json import drop_nulls
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.embedders import embedded
 from rag_evaluation_framework.retrieval.stores import Matrix, Proposals
@@ -50,10 +51,7 @@ class QdrantVectorStore(CollectionStore):
         self._url, self._path = url, path
 
     def __repr__(self) -> str:
-        given = {"url": self._server, "path": self._path}
-        return str(
-            Specification("qdrant", {name: value for name, value in given.items() if value is not None})
-        )
+        return str(Specification("qdrant", drop_nulls({"url": self._server, "path": self._path})))
 
     def __getstate__(self) -> dict[str, Any]:
         if self._path is not None and self._collection is not None:

@@ -105,7 +105,6 @@ class SentenceTransformerEmbedder(EmbedderByRole, _LocalModel):
         return f"{self}" if folder is None else f"sentence_transformers {weights_digest(folder)}"
 
     def _embedded(self, texts: Sequence[str], role: Role) -> Matrix:
-        check_texts(texts)
         if not texts:
             return checked_vectors([], f"embedder {self}")
         # Without prompts for the roles, a model's default prompt is its own business.

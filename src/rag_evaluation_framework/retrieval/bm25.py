@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from functools import partial
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -21,7 +20,7 @@ from rag_evaluation_framework.errors import UsageError, shown
 from rag_evaluation_framework.extensions import Specification
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.embedders import check_texts
-from rag_evaluation_framework.retrieval.stores import check_k, place_order
+from rag_evaluation_framework.retrieval.stores import Numbers, check_k, place_order
 from rag_evaluation_framework.text.tokens import lexical_tokens
 from rag_evaluation_framework.workers import Workforce, in_order
 
@@ -103,7 +102,9 @@ class BM25Retriever:
         """
         check_k(k)
         check_texts(queries)
-        search = _Search(self._index, self._tie_order, self._tokenize, k)
+        search = partial(
+            _best_numbers, index=self._index, tie_order=self._tie_order, tokenize=self._tokenize, k=k
+        )
         found = in_order(search, queries, workers=workers, total=len(queries))
         return [[self._chunks[number] for number in best] for best in found]
 
@@ -114,20 +115,15 @@ class BM25Retriever:
         return [float(scores[numbers[chunk.doc_id, chunk.start, chunk.end]]) for chunk in chunks]
 
 
-class _Search(msgspec.Struct, frozen=True):
-    """Finds the numbers of the k best texts for a query, here or wherever it is sent."""
-
-    index: BM25Index
-    tie_order: npt.NDArray[Any]
-    tokenize: Callable[[str], Sequence[str]]
-    k: int
-
-    def __call__(self, query: str) -> list[int]:
-        scores = self.index.scores(self.tokenize(query))
-        found = np.flatnonzero(scores)
-        if len(found) > self.k:
-            # Everything as good as the k-th stays in, so that ties are cut by place and not by chance.
-            least = np.partition(scores[found], len(found) - self.k)[len(found) - self.k]
-            found = found[scores[found] >= least]
-        best: list[int] = found[np.lexsort((self.tie_order[found], -scores[found]))][: self.k].tolist()
-        return best
+def _best_numbers(
+    query: str, *, index: BM25Index, tie_order: Numbers, tokenize: Callable[[str], Sequence[str]], k: int
+) -> list[int]:
+    """Return the numbers of the k best texts for a query."""
+    scores = index.scores(tokenize(query))
+    found = np.flatnonzero(scores)
+    if len(found) > k:
+        # Everything as good as the k-th stays in, so that ties are cut by place and not by chance.
+        least = np.partition(scores[found], len(found) - k)[len(found) - k]
+        found = found[scores[found] >= least]
+    best: list[int] = found[np.lexsort((tie_order[found], -scores[found]))][:k].tolist()
+    return best

@@ -17,6 +17,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -68,10 +69,12 @@ class EmbedderByRole(ABC):
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """Return one vector for each document, in order."""
+        check_texts(texts)
         return self._embedded(texts, "document")
 
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
         """Return one vector for each query, in order."""
+        check_texts(texts)
         return self._embedded(texts, "query")
 
     @abstractmethod
@@ -333,7 +336,6 @@ class CachedEmbedder(EmbedderByRole):
         return embedding_roles(self.embedder)
 
     def _embedded(self, texts: Sequence[str], role: Role) -> Matrix:
-        check_texts(texts)
         roles = self.roles
         model = f"{self.cache_key} {role} {roles.get(role, '')!r}" if roles else self.cache_key
         keys = [_key(text) for text in texts]
@@ -415,16 +417,6 @@ OnTexts = Callable[[int], None]
 """Told how many texts were embedded since it was last told."""
 
 
-class _Embedding(msgspec.Struct, frozen=True):
-    """Embeds portions of texts for their roles, here or wherever it is sent; there it stays as it is."""
-
-    embedder: Embedder
-
-    def __call__(self, portion: tuple[Role, Sequence[str]]) -> Matrix:
-        role, texts = portion
-        return embedded(self.embedder, texts, role=role)
-
-
 class RememberingEmbedder(EmbedderByRole):
     """Fulfils ``extensions.Embedder``. Keeps every vector in memory; its text is that of the embedder itself.
 
@@ -454,7 +446,6 @@ class RememberingEmbedder(EmbedderByRole):
         return embedding_roles(self.embedder)
 
     def _embedded(self, texts: Sequence[str], role: Role) -> Matrix:
-        check_texts(texts)
         role = role if self.roles else "document"  # queries that are treated like documents share with them
         new = list(dict.fromkeys(text for text in texts if (role, text) not in self._rows))
         if new:
@@ -473,10 +464,9 @@ class RememberingEmbedder(EmbedderByRole):
         # The same batches whoever works on them: a model's last digit may depend on its neighbours.
         portions = [texts[first : first + BATCH] for first in range(0, len(texts), BATCH)]
         crew = crew_for(self.embedder, self.workers)
-        work = _Embedding(self.embedder)
-        items = ((role, portion) for portion in portions)
+        work = partial(embedded, self.embedder, role=role)
         source, first = f"embedder {self.embedder}", known
-        for made in in_order(work, items, workers=crew, total=len(portions)):
+        for made in in_order(work, portions, workers=crew, total=len(portions)):
             vectors = checked_vectors(made, source, rows=len(made), dimensions=matrix.shape[1] or None)
             if first == known:  # the place for all of them, which are copied there while others are made
                 matrix = np.empty((known + len(texts), vectors.shape[1]), np.float32)

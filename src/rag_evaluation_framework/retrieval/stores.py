@@ -6,9 +6,9 @@ import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -353,7 +353,7 @@ class StoredChunks:
         if crew_of(workers).is_alone:
             found = [nearest(queries, self.vectors, k, tie_order=self.tie_order)[0]]
         else:
-            search = _Search(self.vectors, self.tie_order(), k)
+            search = partial(_nearest_numbers, vectors=self.vectors, tie_order=self.tie_order(), k=k)
             sent = [queries[each : each + _QUERIES_SENT] for each in range(0, len(queries), _QUERIES_SENT)]
             found = list(in_order(search, sent, workers=workers, total=len(sent)))
         return [[self.chunks[number] for number in row] for numbers in found for row in numbers.tolist()]
@@ -365,15 +365,9 @@ class StoredChunks:
         return share_found(queries, self.vectors, found, k)
 
 
-class _Search(msgspec.Struct, frozen=True):
-    """Finds the numbers of the k vectors nearest to each of some queries, here or wherever it is sent."""
-
-    vectors: Matrix
-    tie_order: Numbers
-    k: int
-
-    def __call__(self, queries: Matrix) -> Numbers:
-        return nearest(queries, self.vectors, self.k, tie_order=lambda: self.tie_order)[0]
+def _nearest_numbers(queries: Matrix, *, vectors: Matrix, tie_order: Numbers, k: int) -> Numbers:
+    """Return the numbers of the k vectors nearest to each query."""
+    return nearest(queries, vectors, k, tie_order=lambda: tie_order)[0]
 
 
 def place_order(chunks: Sequence[PositionAwareChunk]) -> Numbers:

@@ -36,6 +36,7 @@ from rag_evaluation_framework.extensions import (
     VectorStore,
     component_text,
 )
+from rag_evaluation_framework.files.strict_json import drop_nulls
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
@@ -297,8 +298,7 @@ class CellPipeline:
             "embedder_usd_per_million_tokens": getattr(embedder, "price", None),
             "reranker_usd_per_search": getattr(reranker, "price", None),
         }
-        known = {name: price for name, price in said.items() if price is not None}
-        return {"prices": known} if known else {}
+        return drop_nulls({"prices": drop_nulls(said) or None})
 
     @property
     def embedding_roles(self) -> dict[str, str]:
@@ -358,9 +358,9 @@ class CellPipeline:
             "store_effort": index.store_effort,
             "embedding_tokens": index.meter.units,
             "devices": self._devices() or None,
-            "cost_usd": {name: dollars for name, dollars in cost.items() if dollars is not None} or None,
+            "cost_usd": drop_nulls(cost) or None,
         }
-        return {name: value for name, value in figures.items() if value is not None}
+        return drop_nulls(figures)
 
     def _devices(self) -> dict[str, str]:
         """Return where the models of the cell work, as far as they say."""

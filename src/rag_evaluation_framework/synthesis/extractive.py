@@ -193,8 +193,8 @@ def extractive_drafts(
     kept: list[Draft] = []
     rejected: list[Rejection] = []
     begun = time.monotonic()
-    drafting = _Drafting(known, queries_per_doc, frozenset(kinds), seed)
-    drafted = in_order(drafting, corpus, workers=workers, total=len(corpus))
+    draft = partial(_draft_questions, known=known, most=SPARE * queries_per_doc, kinds=kinds, seed=seed)
+    drafted = in_order(draft, corpus, workers=workers, total=len(corpus))
     for number, (document, drafts) in enumerate(zip(corpus, drafted, strict=True), start=1):
         kept.extend(drafts)
         rejected += [Rejection("nothing-to-ask", "", document.id)] * (queries_per_doc - len(drafts))
@@ -204,22 +204,15 @@ def extractive_drafts(
     return filled_with_sections(Drafts(tuple(kept), tuple(rejected)), corpus, queries_per_doc, kinds)
 
 
-class _Drafting(msgspec.Struct, frozen=True):
-    """Drafts questions about a document, here or wherever it is sent."""
-
-    known: frozenset[str]
-    queries_per_doc: int
-    kinds: frozenset[QuestionKind]
-    seed: int
-
-    def __call__(self, document: Document) -> list[Draft]:
-        passages = passages_of(document)
-        pool = [each for each in _made(passages, document, self.known) if each.kind in self.kinds]
-        random.Random(f"{self.seed} {document.id}").shuffle(pool)  # noqa: S311  # draws questions, guards nothing
-        most = SPARE * self.queries_per_doc
-        considered = sorted(pool[: _CONSIDERED * most], key=lambda each: each.rank)
-        drafted = (_draft(made, document, passages) for made in considered)
-        return _chosen([each for each in drafted if each is not None], most)
+def _draft_questions(
+    document: Document, *, known: frozenset[str], most: int, kinds: Collection[QuestionKind], seed: int
+) -> list[Draft]:
+    passages = passages_of(document)
+    pool = [each for each in _made(passages, document, known) if each.kind in kinds]
+    random.Random(f"{seed} {document.id}").shuffle(pool)  # noqa: S311  # draws questions, guards nothing
+    considered = sorted(pool[: _CONSIDERED * most], key=lambda each: each.rank)
+    drafted = (_draft(made, document, passages) for made in considered)
+    return _chosen([each for each in drafted if each is not None], most)
 
 
 def _made(passages: Passages, document: Document, known: frozenset[str]) -> Iterator[MadeQuestion]:

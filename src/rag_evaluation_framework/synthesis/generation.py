@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -28,6 +28,7 @@ from rag_evaluation_framework.records.runs import Options, Progress, RunHead, Ru
 from rag_evaluation_framework.records.samples import Dataset, Sample, Usage
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder, content_hash
 from rag_evaluation_framework.structs import asdict
+from rag_evaluation_framework.synthesis.draft_quality import QualityControl
 from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Rejection
 from rag_evaluation_framework.synthesis.generated_datasets import dataset_of
 from rag_evaluation_framework.synthesis.model_questions import ModelTarget, drafts_of, questions_in_lines
@@ -47,12 +48,6 @@ CONCURRENCY = 16
 _LONGEST_TASK = 1800.0
 _SETTINGS = "generation"
 _CHUNKER = "chunker"
-
-
-class ChecksDrafts(Protocol):
-    """Quality control: rejects questions that are not good enough, with their reasons."""
-
-    def checked(self, drafts: Drafts, corpus: Corpus) -> Drafts: ...
 
 
 class Generation(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +73,7 @@ def generate_with_model(
     settings: QuestionSettings | None = None,
     *,
     chunker: Chunker | PositionAwareChunker | None = None,
-    quality: ChecksDrafts | None = None,
+    quality: QualityControl | None = None,
     run_folder: RunFolder | str | Path | None = None,
     runs_directory: str | Path | None = None,
     on_progress: Callable[[Progress], None] | None = None,

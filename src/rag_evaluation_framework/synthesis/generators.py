@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from rag_evaluation_framework.errors import ModelError, UsageError, counted, shown
 from rag_evaluation_framework.evaluation.data import DATASETS_FOLDER
 from rag_evaluation_framework.extensions import Chunker, PositionAwareChunker
+from rag_evaluation_framework.files.strict_json import drop_nulls
 from rag_evaluation_framework.models.clients import as_chat_model
 from rag_evaluation_framework.records.chunks import (
     Chunk,
@@ -40,19 +41,14 @@ from rag_evaluation_framework.retrieval.pipeline import chunk_corpus
 from rag_evaluation_framework.synthesis import generated_datasets
 from rag_evaluation_framework.synthesis.draft_quality import QualityControl
 from rag_evaluation_framework.synthesis.drafts import Level
-from rag_evaluation_framework.synthesis.generation import (
-    CONCURRENCY,
-    ChecksDrafts,
-    Generation,
-    generate_with_model,
-)
+from rag_evaluation_framework.synthesis.generation import CONCURRENCY, Generation, generate_with_model
 from rag_evaluation_framework.synthesis.question_plan import MAX_CHARACTERS, QuestionSettings
 
 # What the generators at chunk level and token level share: a model, a corpus, and where datasets go.
 
 GroundTruthT = TypeVar("GroundTruthT")
 
-_USUAL_QUALITY: ChecksDrafts = QualityControl()
+_USUAL_QUALITY = QualityControl()
 
 
 class SyntheticDataGenerator(ABC, Generic[GroundTruthT]):
@@ -95,7 +91,7 @@ class SyntheticDataGenerator(ABC, Generic[GroundTruthT]):
         upload_to_langsmith: bool = True,
         dataset_name: str | None = None,
         *,
-        quality: ChecksDrafts | None = _USUAL_QUALITY,
+        quality: QualityControl | None = _USUAL_QUALITY,
         datasets_folder: str | Path = DATASETS_FOLDER,
         run_folder: RunFolder | str | Path | None = None,
         on_progress: Callable[[Progress], None] | None = None,
@@ -138,15 +134,14 @@ class SyntheticDataGenerator(ABC, Generic[GroundTruthT]):
 
 def _query_of(sample: Sample) -> Query:
     """Return the query of a sample, with what is known about it."""
-    known: dict[str, Any] = {
+    known = {
         "query_type": sample.query_type,
         "difficulty": sample.difficulty,
         "reference_answer": sample.reference,
         "source_docs": list(sample.relevant_documents) or None,
         "expectation": "refusal" if isinstance(sample.expectation, Refusal) else None,
     }
-    metadata = {name: value for name, value in known.items() if value is not None}
-    return Query(QueryId(sample.id), QueryText(sample.question), metadata)
+    return Query(QueryId(sample.id), QueryText(sample.question), drop_nulls(known))
 
 
 def _complete(generation: Generation) -> Dataset:
