@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.scoring_commands import METRICS, samples
+from rag_evaluation_framework.files.access import open_reading
 from rag_evaluation_framework.files.strict_json import write_lines
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
@@ -60,7 +61,7 @@ def main() -> None:
         def scored(count: int, *options: str, named: str = "faithfulness") -> Taken:
             metrics = [part for metric in METRICS[named] for part in ("-m", metric)]
             taken = _scored(data, runs, *metrics, "--workers", str(count), *options)
-            with next(runs.glob("*/blame.jsonl")).open("rb") as blames:
+            with open_reading(next(runs.glob("*/blame.jsonl.zst"))) as blames:
                 results[named].add(b"".join(islice(blames, SAMPLES)))
             shutil.rmtree(runs)
             return taken

@@ -249,7 +249,7 @@ def test_recorded_answers_give_the_same_bytes_with_1_2_and_4_workers(tmp_path: P
         lines = (result.folder / "journal.jsonl").read_text(encoding="utf-8").splitlines()
         entries = [json.loads(line)["entry"] for line in lines]
         written = [(entry["index"], entry["result"]) for entry in entries]
-        blames = (result.folder / "blame.jsonl").read_bytes()
+        blames = (result.folder / "blame.jsonl.zst").read_bytes()
         found.append((written, blames, result.metrics, result.answers))
         anew = evaluate(load(result.folder), metrics=["grounded_fraction"], options=options)
         again.append((anew.metrics, anew.answers, [(row.id, row.scores, row.blame) for row in anew.rows]))
@@ -262,9 +262,9 @@ def test_recorded_answers_give_the_same_bytes_with_1_2_and_4_workers(tmp_path: P
     (run,) = (tmp_path / "1").iterdir()
     kept = (run / "journal.jsonl").read_bytes().splitlines(keepends=True)[:15]
     (run / "journal.jsonl").write_bytes(b"".join(kept))
-    (run / "blame.jsonl").unlink()
+    (run / "blame.jsonl.zst").unlink()
     result = evaluate(data, metrics=["faithfulness"], resume=run.name, runs_directory=run.parent)
-    assert ((run / "blame.jsonl").read_bytes(), result.answers) == (found[0][1], found[0][3])
+    assert ((run / "blame.jsonl.zst").read_bytes(), result.answers) == (found[0][1], found[0][3])
 
 
 @pytest.mark.usefixtures("at_once")

@@ -62,7 +62,7 @@ def test_the_json_and_the_files_of_a_run_are_as_before(
     (run,) = (project / "runs").iterdir()
     assert {path.name for path in run.iterdir()} >= {
         "head.json",
-        "samples.jsonl",
+        "data.jsonl.zst",
         "journal.jsonl",
         "results.json",
     }

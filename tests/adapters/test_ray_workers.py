@@ -72,7 +72,7 @@ def _results(folder: Path) -> tuple[list[object], bytes]:
     """Return what a run has written, but for the times."""
     lines = (folder / "journal.jsonl").read_text(encoding="utf-8").splitlines()
     entries = [json.loads(line)["entry"] for line in lines]
-    return [(entry["index"], entry["result"]) for entry in entries], (folder / "blame.jsonl").read_bytes()
+    return [(entry["index"], entry["result"]) for entry in entries], (folder / "blame.jsonl.zst").read_bytes()
 
 
 def test_answers_and_runs_are_scored_to_the_same_bytes_by_1_2_and_4_workers(tmp_path: Path) -> None:

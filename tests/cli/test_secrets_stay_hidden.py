@@ -14,6 +14,7 @@ from fault_agent import RunningServer
 from cases import tables_beside
 from command_lines import Command
 from rag_evaluation_framework.cli import agentspec
+from rag_evaluation_framework.files.access import read_bytes
 
 TABLES = tables_beside(__file__)
 
@@ -25,7 +26,7 @@ CANARIES = {
 }
 PLACES = (
     *("standard output", "standard error", "json", "junit", "markdown", "results file", "head", "journal"),
-    *("sample list", "results of the run"),
+    *("samples", "results of the run"),
 )
 MANIFEST = TABLES["manifest"]
 
@@ -75,7 +76,7 @@ def test_no_secret_leaves_by_any_of_the_forty_ways(
         "results file": (project / "out.results.json").read_text(),
         "head": (folder / "head.json").read_text(),
         "journal": (folder / "journal.jsonl").read_text(),
-        "sample list": (folder / "samples.jsonl").read_text(),
+        "samples": read_bytes(folder / "data.jsonl.zst").decode(),
         "results of the run": (folder / "results.json").read_text(),
     }
     assert set(found) == set(PLACES)

@@ -193,7 +193,7 @@ def test_a_lock_that_was_deleted_still_keeps_a_second_writer_off(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "name", ["head.json", "journal.jsonl", "samples.jsonl", "results.json", "blame.jsonl", "lock"]
+    "name", ["head.json", "journal.jsonl", "data.jsonl.zst", "results.json", "blame.jsonl.zst", "lock"]
 )
 def test_a_link_in_a_run_folder_is_never_written_through(tmp_path: Path, name: str) -> None:
     folder = new_folder(tmp_path)

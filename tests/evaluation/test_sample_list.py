@@ -17,10 +17,10 @@ from rag_evaluation_framework.results.run_folder import (
     check_unchanged,
     content_hash,
     fingerprint,
+    keep_samples,
     listed_samples,
     placed,
     read_list,
-    write_list,
 )
 from rag_evaluation_framework.structs import replace
 
@@ -130,10 +130,9 @@ def test_a_sample_that_json_cannot_hold_is_refused_by_its_id(tmp_path: Path) -> 
         run_samples([odd], Calculator(), [], folder=new_folder(tmp_path))
 
 
-def test_samples_known_before_are_listed_without_being_kept_and_guard_a_resume_alike(tmp_path: Path) -> None:
-    known, path = KnownSamples(TEN), tmp_path / "samples.jsonl"
-    assert write_list(known, path) == 10
-    assert [each.name for each in tmp_path.iterdir()] == ["samples.jsonl"]
+def test_samples_known_before_guard_a_resume_alike(tmp_path: Path) -> None:
+    known, path = KnownSamples(TEN), tmp_path / "data.jsonl.zst"
+    keep_samples(known, tmp_path)
     assert list(read_list(path)) == [(each.id, fingerprint(each)) for each in TEN]
     for same in (known, TEN, TEN[::-1]):
         check_unchanged(same, path)
@@ -142,7 +141,7 @@ def test_samples_known_before_are_listed_without_being_kept_and_guard_a_resume_a
     with pytest.raises(UsageError, match="got 1 removed;"):
         check_unchanged(KnownSamples(TEN[1:]), path)
     with pytest.raises(InputError, match=r"samples\[10\]: expected each sample id once, got 'q00003' again"):
-        write_list(KnownSamples([*TEN, TEN[3]]), tmp_path / "twice.jsonl")
+        keep_samples(KnownSamples([*TEN, TEN[3]]), tmp_path)
     assert [place for place, _ in placed(TEN[::-1], path)] == list(range(9, -1, -1))
     # Those that come first are where they were, the others are found by their names.
     swapped = [*TEN[:8], TEN[9], TEN[8]]
@@ -160,15 +159,15 @@ def test_samples_known_before_are_listed_without_being_kept_and_guard_a_resume_a
 def test_samples_that_are_not_those_of_the_run_are_counted(
     tmp_path: Path, data: list[Sample], told: str
 ) -> None:
-    write_list(TEN, tmp_path / "samples.jsonl")
+    keep_samples(TEN, tmp_path)
     with pytest.raises(UsageError, match="the 10 samples of the run as before, " + told):
-        list(listed_samples(data, tmp_path / "samples.jsonl"))
+        list(listed_samples(data, tmp_path / "data.jsonl.zst"))
 
 
-def test_a_list_with_something_else_in_it_is_refused_with_the_line(tmp_path: Path) -> None:
-    path = tmp_path / "samples.jsonl"
-    path.write_text('["a","0"]\n["b",1]\n', encoding="utf-8")
-    with pytest.raises(InputError, match=r"samples\.jsonl:2: expected a sample's id and fingerprint"):
+def test_a_sample_that_is_something_else_is_refused_with_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl.zst"
+    path.write_text('{"id":"a","origin":null,"content":{}}\n["b",1]\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"data\.jsonl\.zst:2: expected a sample of a run"):
         list(read_list(path))
 
 

@@ -23,7 +23,7 @@ from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.runs import Run, RunHead, RunOutcome, SampleResult, Timing
 from rag_evaluation_framework.results.evaluations import Row, summed_up
 from rag_evaluation_framework.results.journal import Journal, JournalEntry, written_entry
-from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder, content_hash, write_list
+from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder, content_hash, keep_samples
 
 SAMPLES = (
     Sample(
@@ -144,7 +144,7 @@ def on_disk(
 ) -> RunFolder:
     """Write a run's folder. ``order`` is the order of the journal, ``delay`` is added to every time."""
     folder = RunFolder.create(directory, head(**{"run_id": NEW_RUN, **changes}))
-    write_list(samples, folder.samples_path)
+    keep_samples(samples, folder.path)
     places = {sample.id: place for place, sample in enumerate(samples)}
     journal = Journal(folder.journal_path, end=0)
     for entry in _entries(results, places, order or range(len(results)), delay):

@@ -32,7 +32,7 @@ from rag_evaluation_framework.results.kept_data import (
     kept_samples,
     read_documents,
 )
-from rag_evaluation_framework.results.run_folder import write_list
+from rag_evaluation_framework.results.run_folder import keep_samples
 from rag_evaluation_framework.retrieval.sweep import Grid
 
 QUESTION = (Turn(role="user", content="登塔多少钱？"),)
@@ -82,7 +82,7 @@ SAMPLES = (
 
 
 def test_samples_come_back_as_they_were(tmp_path: Path) -> None:
-    write_list(SAMPLES, tmp_path / "samples.jsonl")
+    keep_samples(SAMPLES, tmp_path)
     kept = kept_samples(tmp_path)
     assert callable(kept)
     assert tuple(kept()) == SAMPLES

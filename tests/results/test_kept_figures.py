@@ -164,7 +164,7 @@ def test_a_file_too_large_to_be_held_is_read_once_and_once_more_to_draw_from_it(
         assert rag_eval_ended(*scored, folder=tmp_path).returncode == 0
         assert len(read) // len(asked) == times  # and one to see whether answers are there at all
         (run,) = (tmp_path / name).iterdir()
-        return [(run / each).read_bytes() for each in ("samples.jsonl", "data.jsonl.zst", "blame.jsonl")]
+        return [(run / each).read_bytes() for each in ("data.jsonl.zst", "blame.jsonl.zst")]
 
     held, drawn = kept("held", 1), kept("held and drawn", 1, "--sample", "9")
     monkeypatch.setattr(kept_data, "MOST_HELD_BYTES", 0)

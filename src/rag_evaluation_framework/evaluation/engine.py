@@ -61,8 +61,8 @@ from rag_evaluation_framework.results.run_folder import (
     RunFolder,
     Samples,
     check_unchanged,
+    keep_samples,
     placed,
-    write_list,
 )
 from rag_evaluation_framework.workers import Workers
 
@@ -483,7 +483,7 @@ def _prepared(
         if not are_unchanged:
             check_unchanged(samples, folder.samples_path)
     else:
-        write_list(samples, folder.samples_path)
+        keep_samples(samples, folder.path)
     index = folder.index()
     if index.problems:
         raise InputError(index.problems)

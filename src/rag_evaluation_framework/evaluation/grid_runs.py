@@ -4,7 +4,7 @@
 
     runs/eval_run_20261115_001/            the sweep
     ├── head.json                          what was swept: data, documents, level, cells
-    ├── 001_recursive-chunk-size-200_k5/   a run for each cell: head.json, samples.jsonl, journal.jsonl and,
+    ├── 001_recursive-chunk-size-200_k5/   a run for each cell: head.json, journal.jsonl and,
     │   └── performance.json               once it is complete, what it took
     └── results.json                       the ranking, once all cells are complete
 
@@ -232,8 +232,7 @@ class _Sweep:
         head = self._head(NEW_RUN, "retrieval", configuration)
         if resume is None:
             folder = RunFolder.create(directory, head)
-            if self.is_kept:
-                keep_samples(self._samples, folder.path)
+            keep_samples(self._samples, folder.path)
             return folder
         folder = RunFolder.open(resume, directory)
         _check_same(folder.head, head)

@@ -8,10 +8,12 @@ from typing import Any
 
 import msgspec
 
+from rag_evaluation_framework.files.access import compressing, named_compression
 from rag_evaluation_framework.files.atomic import Aside, atomic_writer
 from rag_evaluation_framework.files.strict_json import encode, encode_unchecked, read_lines
 from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame
 from rag_evaluation_framework.results.journal import JournalEntry
+from rag_evaluation_framework.results.run_folder import OWN_LIMITS
 
 # The file has a line for each finished sample, in the order of the dataset: its id and its blame. An
 # answer is blamed once, however many reports show it, and memory does not grow with the run.
@@ -47,13 +49,13 @@ class FoundBlames:
 
 def write_blames(path: Path, lines: Iterable[bytes]) -> None:
     """Write the lines of samples."""
-    with atomic_writer(path) as file:
-        file.writelines(lines)
+    with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
+        stream.writelines(lines)
 
 
 def read_blames(path: Path, *, only: Container[str] | None = None) -> Iterator[tuple[str, Blame | None]]:
     """Yield what :func:`write_blames` wrote, of ``only`` some samples where they are named."""
-    for _, (sample_id, written) in read_lines(path):
+    for _, (sample_id, written) in read_lines(path, limits=OWN_LIMITS):
         if only is None or sample_id in only:
             yield sample_id, read_blame(written)
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from rag_evaluation_framework.datasets.dialect import needs_no_id
 from rag_evaluation_framework.errors import InputError, Issue, StorageError, counted, invalid
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import Limits, named_compression, read_bytes
+from rag_evaluation_framework.files.access import named_compression, read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
 from rag_evaluation_framework.records.documents import Document, DocumentId, DocumentNames
@@ -41,7 +41,9 @@ from rag_evaluation_framework.records.samples import (
 )
 from rag_evaluation_framework.records.steps import Trace
 from rag_evaluation_framework.results.run_folder import (
+    OWN_LIMITS,
     SAMPLES_FILE,
+    KeptSamples,
     RunFolder,
     Samples,
     fingerprint,
@@ -60,9 +62,6 @@ MOST_CHARACTERS = 16_000_000
 
 WHOLE_CHARACTERS = 1_000_000
 """A corpus of so many characters is kept whole: contexts without a name are found in it."""
-
-# What we wrote ourselves may repeat itself as often as it likes.
-_OWN = Limits(max_ratio=float("inf"))
 
 
 class SamplesRead(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -121,7 +120,7 @@ class HeldSamples:
 def kept_samples(folder: Path) -> Samples | None:
     """Return how to read the samples that a run's folder keeps; ``None`` if it keeps none."""
     path = folder / SAMPLES_FILE
-    return (lambda: read_samples(path)) if path.is_file() else None
+    return KeptSamples(path, read_samples) if path.is_file() else None
 
 
 def as_kept(samples: Samples, folder: Path) -> Samples:
@@ -170,8 +169,8 @@ def as_they_were_called(
 
 
 def read_samples(path: Path) -> Iterator[Sample]:
-    """Yield the samples of a file that :func:`write_list` or :func:`keep_samples` wrote."""
-    for number, written in read_lines(path, limits=_OWN, is_own=True):
+    """Yield the samples of a file that :func:`keep_samples` wrote."""
+    for number, written in read_lines(path, limits=OWN_LIMITS, is_own=True):
         try:
             yield _sample(written)
         except (KeyError, TypeError, AttributeError, msgspec.ValidationError):
@@ -183,7 +182,7 @@ def samples_at(folder: Path, places: frozenset[int]) -> dict[int, Sample]:
     path, last = folder / SAMPLES_FILE, max(places, default=-1)
     if not path.is_file():
         return {}
-    lines = islice(enumerate(read_lines(path, limits=_OWN, is_own=True)), last + 1)
+    lines = islice(enumerate(read_lines(path, limits=OWN_LIMITS, is_own=True)), last + 1)
     return {place: _sample(written) for place, (_, written) in lines if place in places}
 
 
@@ -321,7 +320,7 @@ def read_documents(folder: Path) -> KeptDocuments:
     texts: dict[str, str] = {}
     found: list[Document] = []
     not_kept: dict[str, str] = {}
-    for number, line in read_lines(path, limits=_OWN, is_own=True):
+    for number, line in read_lines(path, limits=OWN_LIMITS, is_own=True):
         try:
             texts.setdefault(line["sha256"], line.get("text"))
             text = texts[line["sha256"]]

@@ -263,7 +263,7 @@ def _decided(row: Row, blame: Blame | None, bounds: tuple[Threshold, ...]) -> Ro
 FIGURES_FILE = "figures.json"
 _NUMBERS = {"values": np.float64, "statuses": np.uint8, "draws": np.int8}
 _AS_THEY_ARE = ("counts", "answers", "performance", "intervals")
-_MADE_FROM = ("journal.jsonl", "samples.jsonl", "blame.jsonl", "results.json")
+_MADE_FROM = ("journal.jsonl", "data.jsonl.zst", "blame.jsonl", "blame.jsonl.zst", "results.json")
 
 
 class _KeptFigures(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,20 +4,19 @@
 
     runs/eval_run_20261115_001/
     ├── head.json       what was run: data, system, parameters, versions
-    ├── samples.jsonl   the ids and fingerprints of the samples, in order
-    ├── data.jsonl.zst  the samples themselves
+    ├── data.jsonl.zst  the samples, in order
     ├── journal.jsonl   a checksummed line for each finished sample
     ├── lock            who works on the run now
     ├── judge_usage.json  what its judge has cost so far, if it has one
     ├── judged.json     how many samples were drawn for the judge, once a budget for it is used up
-    ├── blame.jsonl     where each answer failed, if the evaluation blames answers
+    ├── blame.jsonl.zst  where each answer failed, if the evaluation blames answers
     ├── documents.jsonl.zst  the documents that were needed or retrieved, once the run is complete
     ├── verdict.json    what was decided: the gate's verdict, thresholds, warnings
     └── results.json    the results document, once the run has been summed up
 
-The list of samples guards a resume. Samples pair by id; the same samples in another order are the same data;
-anything added, removed or edited is refused with the counts. Where a sample was read (its file and line) is
-not part of its fingerprint.
+The samples guard a resume by their fingerprints. They pair by id; the same samples in another order are the
+same data; anything added, removed or edited is refused with the counts. Where a sample was read (its file and
+line) is not part of its fingerprint.
 
 A run is *running* while a living process holds its lock, *complete* when every sample is in the journal and,
 under a budget for the judge, all that was drawn is judged, *incomplete* when it can be resumed, and *broken*
@@ -33,7 +32,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count, repeat, zip_longest
 from operator import attrgetter
 from pathlib import Path
@@ -56,11 +55,18 @@ from rag_evaluation_framework.errors import (
     refused,
 )
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import ReadOnce, compressing, named_compression, read_bytes
+from rag_evaluation_framework.files.access import (
+    Limits,
+    ReadOnce,
+    compressing,
+    named_compression,
+    open_reading,
+    read_bytes,
+)
 from rag_evaluation_framework.files.atomic import Aside, atomic_writer, sync_folder, write_bytes_atomically
 from rag_evaluation_framework.files.process_locks import LockOwner, held_lock, lock_owner
 from rag_evaluation_framework.files.project_root import is_runs_directory, project_root
-from rag_evaluation_framework.files.strict_json import read_lines, write_lines
+from rag_evaluation_framework.files.strict_json import numbered_lines
 from rag_evaluation_framework.records.documents import require_unique
 from rag_evaluation_framework.records.runs import RunCounts, RunHead, SampleResult
 from rag_evaluation_framework.records.samples import Sample
@@ -152,43 +158,18 @@ def content_hash(samples: Samples) -> str:
     return str(ContentHash(samples))
 
 
-def write_list(samples: Samples, path: Path) -> int:
-    """Write the list of a new run's samples, and the samples beside it; return how many there are.
-
-    A repeated id is an error. Samples that several runs share are kept once, by whoever holds the runs.
-    """
+def keep_samples(samples: Samples, folder: Path) -> None:
+    """Write the samples of a new run, or those that the runs in a folder share; a repeated id is an error."""
     spooled: SpooledSamples | None = getattr(samples, "spooled", None)
-    if spooled is not None and (written := spooled.put(path)) is not None:
-        return written
-    digests = IdDigests()
-    listed = _listed(samples) if isinstance(samples, KnownSamples) else _kept(samples, path.parent)
-
-    def lines() -> Iterator[list[str]]:
-        for identifier, digits in listed:
-            digests.add(identifier)
-            yield [identifier, digits]
+    if spooled is not None and spooled.put(folder):
+        return
+    digests, path = IdDigests(), folder / SAMPLES_FILE
+    with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
+        for sample in streamed(samples):
+            digests.add(sample.id)
+            stream.write(_kept_line(sample, _content(sample)))
         if digests.repeated():
             _refuse_repetitions(samples)
-
-    return write_lines(path, lines())
-
-
-def keep_samples(samples: Samples, folder: Path) -> None:
-    """Write the samples that several runs in a folder share."""
-    for _ in _kept(samples, folder):
-        pass
-
-
-def _kept(samples: Samples, folder: Path) -> Iterator[tuple[str, str]]:
-    """Write the samples, and yield the id and fingerprint of each."""
-    with (
-        atomic_writer(folder / SAMPLES_FILE) as file,
-        compressing(file, named_compression(SAMPLES_FILE)) as stream,
-    ):
-        for sample, known in _fingerprinted(samples):
-            content = _content(sample)
-            stream.write(_kept_line(sample, content))
-            yield sample.id, known or _digits(content)
 
 
 def _kept_line(sample: Sample, content: bytes) -> bytes:
@@ -197,53 +178,78 @@ def _kept_line(sample: Sample, content: bytes) -> bytes:
 
 
 class SpooledSamples:
-    """The list and the samples of a run that has no folder yet, written while they are read to be counted.
+    """The samples of a run that has no folder yet, written while they are read to be counted.
 
-    So a file that is too large to be held is read once. They wait in files without a name in ``folder``, or
+    So a file that is too large to be held is read once. They wait in a file without a name in ``folder``, or
     above it where it is not there yet, and are given up where the disk refuses them or an id repeats.
     """
 
     def __init__(self, folder: Path) -> None:
         folder = next(each for each in (folder, *folder.absolute().parents) if each.is_dir())
-        self._list, self._data, self._digests, self._count = Aside(folder), Aside(folder), IdDigests(), 0
+        self._data, self._digests = Aside(folder), IdDigests()
         self._stream = compressing(cast("BinaryIO", self._data), named_compression(SAMPLES_FILE))
 
     def add(self, sample: Sample) -> str:
         """Take the next sample, and return its fingerprint."""
         content = _content(sample)
-        digits = _digits(content)
-        self._list.write(_list_line(sample.id, digits))
         self._stream.write(_kept_line(sample, content))
         self._digests.add(sample.id)
-        self._count += 1
-        return digits
+        return _digits(content)
 
-    def put(self, path: Path) -> int | None:
-        """Move both into the folder of a run, whose list is at ``path``, and return how many there are.
-
-        ``None`` says that they were given up, or are in another run.
-        """
+    def put(self, folder: Path) -> bool:
+        """Move them into the folder of a run; False if they were given up, or are in another run."""
         self._stream.close()
-        data, listed = self._data.read(), self._list.read()
-        if data is None or listed is None or self._digests.repeated():
-            return None
-        # The list comes last: with it a run has begun.
-        for file, place in ((data, path.parent / SAMPLES_FILE), (listed, path)):
-            with atomic_writer(place) as written:
-                copyfileobj(file, written)
+        data = self._data.read()
+        if data is None or self._digests.repeated():
+            return False
+        with atomic_writer(folder / SAMPLES_FILE) as written:
+            copyfileobj(data, written)
         self._data.give_up()
-        self._list.give_up()
-        return self._count
+        return True
+
+
+# What we wrote ourselves may repeat itself as often as it likes.
+OWN_LIMITS = Limits(max_ratio=float("inf"))
+
+
+class _KeptSample(msgspec.Struct):
+    id: str
+    content: msgspec.Raw
+
+
+_kept_samples = msgspec.json.Decoder(_KeptSample)
 
 
 def read_list(path: Path) -> Iterator[tuple[str, str]]:
     """Yield the id and fingerprint of each sample of a run, in order."""
-    for number, value in read_lines(path):
-        match value:
-            case [str(identifier), str(digits)]:
-                yield identifier, digits
-            case _:
-                raise invalid("", "a sample's id and fingerprint", value).located(str(path), number)
+    with open_reading(path, limits=OWN_LIMITS, max_line_bytes=None) as stream:
+        for number, line in numbered_lines(stream, file=str(path)):
+            if isinstance(line, InputError):
+                raise line.located(str(path), number)
+            try:
+                found = _kept_samples.decode(line)
+            except msgspec.DecodeError:
+                raise invalid("", "a sample of a run", line).located(str(path), number) from None
+            yield found.id, _digits(bytes(found.content))
+
+
+def _count_samples(path: Path) -> int:
+    with open_reading(path, limits=OWN_LIMITS, max_line_bytes=None) as stream:
+        return sum(block.count(b"\n") for block in iter(partial(stream.read, 1 << 18), b""))
+
+
+class KeptSamples:
+    """Reads the samples that a run keeps, each time it is called."""
+
+    def __init__(self, path: Path, read: Callable[[Path], Iterator[Sample]]) -> None:
+        self.path, self._read = path, read
+
+    def __call__(self) -> Iterator[Sample]:
+        return self._read(self.path)
+
+
+def _are_kept_at(samples: Samples, path: Path) -> bool:
+    return isinstance(samples, KeptSamples) and samples.path == path
 
 
 def placed(samples: Samples, path: Path) -> Iterator[tuple[int, Sample]]:
@@ -251,6 +257,9 @@ def placed(samples: Samples, path: Path) -> Iterator[tuple[int, Sample]]:
 
     Data that changes while the run goes on is an error, not a misaligned result.
     """
+    if _are_kept_at(samples, path):
+        yield from enumerate(streamed(samples))
+        return
     index_of: dict[str, int] | None = None
     for index, (sample, listed) in enumerate(zip_longest(streamed(samples), read_list(path))):
         if index_of is None and (sample is None or listed is None or listed[0] != sample.id):
@@ -263,6 +272,9 @@ def placed(samples: Samples, path: Path) -> Iterator[tuple[int, Sample]]:
 
 def listed_samples(samples: Samples, path: Path) -> Iterator[Sample]:
     """Yield the sample of each line of a run's list, in the order of the list."""
+    if _are_kept_at(samples, path):
+        yield from streamed(samples)
+        return
     stream, by_id = _fingerprinted(samples), dict[str, Sample]()
     for identifier, digits in read_list(path):
         sample, now = next((each for each in stream if each[0].id == identifier), (None, None))
@@ -352,13 +364,23 @@ class RunFolder:
     def __init__(self, path: Path, head: RunHead) -> None:
         self.path = path
         self.head = head
-        self.samples_path = path / "samples.jsonl"
         self.journal_path = path / "journal.jsonl"
         self.results_path = path / "results.json"
         self.judge_usage_path = path / "judge_usage.json"
-        self.blame_path = path / "blame.jsonl"
         self.judged_path = path / "judged.json"
         """What was drawn for the judge under a budget, once all of it is judged."""
+
+    @property
+    def samples_path(self) -> Path:
+        """The file of its samples; that of the cells of a sweep is the sweep's."""
+        is_cell = not (self.path / SAMPLES_FILE).is_file() and (self.path.parent / "head.json").is_file()
+        return (self.path.parent if is_cell else self.path) / SAMPLES_FILE
+
+    @property
+    def blame_path(self) -> Path:
+        """The file that says where each answer failed, which version 1 did not compress."""
+        old = self.path / "blame.jsonl"
+        return old if old.is_file() else self.path / "blame.jsonl.zst"
 
     @classmethod
     def create(
@@ -459,7 +481,7 @@ class RunFolder:
         if CELLS in self.head.configuration:
             return self._index_of_cells()
         path = self.samples_path
-        listed = LISTS.of(path, lambda: sum(1 for _ in read_list(path))) if path.exists() else 0
+        listed = LISTS.of(path, lambda: _count_samples(path)) if path.exists() else 0
         return read_index(self.journal_path, total=listed)
 
     def _index_of_cells(self) -> JournalIndex:
