@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks import fuzz
@@ -115,9 +116,16 @@ def test_judgements_whose_second_column_is_no_text_are_a_clear_line(tmp_path: Pa
     assert "bad.qrels:2: expected UTF-8 text" in str(rag_eval("stats", tmp_path / "bad.qrels").exception)
 
 
+def results_of(base: Path) -> dict[str, Any]:
+    """Return the results of the run, with its queries."""
+    loaded = load(base / "runs" / "old")
+    assert isinstance(loaded, Evaluation)
+    return loaded.to_dict()
+
+
 @pytest.mark.parametrize("bound", ["0.u", "nan", "1e999", "٣"])
 def test_a_bound_that_is_no_number_is_no_threshold(base: Path, tmp_path: Path, bound: str) -> None:
-    written = json.loads((base / "runs" / "old" / "results.json").read_text())
+    written = results_of(base)
     written["configuration"]["thresholds"] = ["token_f1 >= 0.5", f"rouge >= {bound}", "rouge <= -2.5e-05"]
     (tmp_path / "odd.results.json").write_text(json.dumps(written))
     held = load(tmp_path / "odd.results.json")
@@ -130,7 +138,7 @@ def test_a_bound_that_is_no_number_is_no_threshold(base: Path, tmp_path: Path, b
 def test_results_with_a_value_of_another_kind_are_a_clear_line(
     base: Path, tmp_path: Path, field: str, value: object, told: str
 ) -> None:
-    written = json.loads((base / "runs" / "old" / "results.json").read_text())
+    written = results_of(base)
     written["query_results"][0][field] = value
     (tmp_path / "odd.results.json").write_text(json.dumps(written))
     refused = rag_eval("show", tmp_path / "odd.results.json")
@@ -139,7 +147,7 @@ def test_results_with_a_value_of_another_kind_are_a_clear_line(
 
 
 def test_a_configuration_of_another_tool_has_no_thresholds_of_ours(base: Path, tmp_path: Path) -> None:
-    written = json.loads((base / "runs" / "old" / "results.json").read_text())
+    written = results_of(base)
     written["configuration"] = {"thresholds": 5}
     (tmp_path / "odd.results.json").write_text(json.dumps(written))
     loaded = load(tmp_path / "odd.results.json")
@@ -148,7 +156,7 @@ def test_a_configuration_of_another_tool_has_no_thresholds_of_ours(base: Path, t
 
 
 def test_a_score_written_with_its_parts_is_read_and_none_is_missing(base: Path, tmp_path: Path) -> None:
-    written = json.loads((base / "runs" / "old" / "results.json").read_text())
+    written = results_of(base)
     scores = {"token_f1": {"value": 0.25}, "rouge": {"value": None}, "string_match": None}
     written["query_results"][0]["individual_metrics"] = scores
     (tmp_path / "odd.results.json").write_text(json.dumps(written))
@@ -160,7 +168,7 @@ def test_a_score_written_with_its_parts_is_read_and_none_is_missing(base: Path, 
 
 
 def test_results_whose_method_is_no_text_can_be_calibrated(base: Path, tmp_path: Path) -> None:
-    written = json.loads((base / "runs" / "old" / "results.json").read_text())
+    written = results_of(base)
     for figure in written["answer_quality_metrics"].values():
         figure["method"] = 2.5
     odd = tmp_path / "odd.results.json"
@@ -171,7 +179,7 @@ def test_results_whose_method_is_no_text_can_be_calibrated(base: Path, tmp_path:
 
 
 def test_an_interval_with_one_end_in_a_summary_is_no_interval(base: Path, tmp_path: Path) -> None:
-    written = json.loads((base / "runs" / "old" / "results.json").read_text())
+    written = results_of(base)
     written["summary"]["pass_rate"]["confidence_interval"] = [0.5]
     (tmp_path / "odd.results.json").write_text(json.dumps(written))
     loaded = load(tmp_path / "odd.results.json")

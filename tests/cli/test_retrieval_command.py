@@ -17,6 +17,7 @@ from rag_evaluation_framework.datasets import dialect
 from rag_evaluation_framework.evaluation import grid_runs
 from rag_evaluation_framework.records.runs import RunOutcome
 from rag_evaluation_framework.structs import replace
+from run_files import plain_journal
 
 TABLES = tables_beside(__file__)
 
@@ -132,7 +133,7 @@ def test_a_sweep_that_was_killed_goes_on_where_it_was_and_searches_for_nothing_t
     # As a kill leaves it: the first so many lines, then half of one, and no cell after it.
     left = killed_at
     for cell in cells:
-        lines = (cell / "journal.jsonl").read_bytes().splitlines(keepends=True)
+        lines = plain_journal(cell).read_bytes().splitlines(keepends=True)
         if left <= 0:
             shutil.rmtree(cell)
         elif left < len(lines):
@@ -155,7 +156,7 @@ def test_a_sweep_that_was_killed_goes_on_where_it_was_and_searches_for_nothing_t
     for cell, journal in kept.items():
         # What was written whole stands as it was: nothing in it was asked again.
         intact = b"".join(line for line in journal.splitlines(keepends=True) if line.endswith(b"\n"))
-        assert (cell / "journal.jsonl").read_bytes().startswith(intact)
+        assert plain_journal(cell).read_bytes().startswith(intact)
     listed = json.loads(rag_eval("runs", "--json", folder=tmp_path).stdout)
     assert [(row["state"], row["done"]) for row in listed] == [("complete", 4 * 168)]
 

@@ -134,8 +134,7 @@ def test_the_probability_of_unsupported_text_flags_and_orders(changed: tuple[Pat
 def test_results_and_the_report_page_say_what_an_answer_changes(changed: tuple[Path, str]) -> None:
     runs, _ = changed
     (run,) = runs.glob("eval_run_*")
-    written = json.loads((run / "results.json").read_text(encoding="utf-8"))
-    text = json.dumps(written)
+    text = json.dumps(load(run).to_dict())  # type: ignore[union-attr]
     assert '{"kind": "name", "start": 32, "end": 40, "instead_of": "Eastham"}' in text
     ended = rag_eval("report", "--runs-dir", str(runs), "-o", str(run / "page.html"))
     assert ended.exit_code == 0, ended.output

@@ -41,6 +41,7 @@ from rag_evaluation_framework.results.run_folder import RunFolder
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
+from run_files import plain_journal
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 QUESTIONS = HANDBOOK / "questions.eval.json"
@@ -212,7 +213,7 @@ def test_the_number_of_workers_changes_nothing_even_where_a_question_breaks_its_
 def test_a_resumed_run_searches_for_nothing_twice_and_ends_like_a_whole_one(tmp_path: Path) -> None:
     scorers = scorers_for(SPANS)
     _, folder = run(tmp_path / "cut", PipelineTarget(pipeline()), scorers)
-    journal = folder.journal_path.read_bytes()
+    journal = plain_journal(folder.path).read_bytes()
     lines = journal.splitlines(keepends=True)
     # As after a kill: half of the lines, and the torn beginning of the next one.
     folder.journal_path.write_bytes(b"".join(lines[:84]) + lines[84][:25])

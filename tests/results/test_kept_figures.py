@@ -19,6 +19,7 @@ from rag_evaluation_framework.files.strict_json import write_lines
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.results import journal, kept_data, run_evaluations
 from rag_evaluation_framework.results.run_folder import RunFolder
+from run_files import plain_journal
 
 METRICS = ["faithfulness", "answer_correctness"]
 
@@ -135,7 +136,7 @@ def test_answers_that_come_in_any_order_are_told_as_in_theirs(tmp_path: Path) ->
         made = evaluate(
             data, target=target, metrics=METRICS, runs_directory=tmp_path / f"{concurrency}", options=options
         )
-        lines = (folder_of(made) / "journal.jsonl").read_bytes().splitlines()
+        lines = plain_journal(folder_of(made)).read_bytes().splitlines()
         places = [json.loads(line)["entry"]["index"] for line in lines]
         assert sorted(places) == [*range(40)]
         assert (places == [*range(40)]) is (concurrency == 1)
@@ -179,7 +180,7 @@ def test_figures_are_kept_for_their_files_only(tmp_path: Path) -> None:
     made = run(tmp_path)
     folder = RunFolder.at(folder_of(made))
     assert run_evaluations.are_figures_kept(folder)
-    lines = folder.journal_path.read_bytes().splitlines(keepends=True)
+    lines = plain_journal(folder.path).read_bytes().splitlines(keepends=True)
     folder.journal_path.write_bytes(b"".join(reversed(lines)))
     assert not run_evaluations.are_figures_kept(folder)
     (folder.path / run_evaluations.FIGURES_FILE).write_text("{", encoding="utf-8")

@@ -11,9 +11,9 @@ import pytest
 
 from rag_evaluation_framework import evaluate
 from rag_evaluation_framework.datasets import value_files
-from rag_evaluation_framework.results import journal, run_folder, run_groups, stored_evaluations
+from rag_evaluation_framework.results import journal, run_folder, run_groups, stored_runs
 from rag_evaluation_framework.results.run_groups import SUMMARIES_FILE, list_runs
-from rag_evaluation_framework.results.stored_evaluations import stored_results
+from rag_evaluation_framework.results.stored_runs import stored_results
 
 RUNS = 25
 
@@ -60,7 +60,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         whole.append(path.parent.name)
         return index(path, total=total)
 
-    monkeypatch.setattr(stored_evaluations, "read_results", read_results)
+    monkeypatch.setattr(stored_runs, "read_results", read_results)
     monkeypatch.setattr(run_folder, "read_index", read_index)
     return whole
 

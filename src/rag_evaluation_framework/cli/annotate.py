@@ -159,7 +159,7 @@ def _loaded(subject: str, runs_directory: Path, mapped: dict[str, str]) -> tuple
     from rag_evaluation_framework.datasets.recognition import read_dataset
     from rag_evaluation_framework.errors import MissingDatasetError, RagEvalError
     from rag_evaluation_framework.results.storage import SUFFIXES
-    from rag_evaluation_framework.results.stored_evaluations import find_evaluation
+    from rag_evaluation_framework.results.stored_runs import find_evaluation
 
     path = Path(subject)
     is_result = (path / "head.json").is_file() or path.name.endswith(SUFFIXES) or path.name == "results.json"

@@ -143,7 +143,7 @@ def _judged(
 def _experiment(path: Path, runs: Path, *, as_json: bool) -> int:
     from rag_evaluation_framework.reports.ab_tests import describe_experiment
     from rag_evaluation_framework.results.experiments import read_experiment, run_experiment
-    from rag_evaluation_framework.results.stored_evaluations import find_evaluation
+    from rag_evaluation_framework.results.stored_runs import find_evaluation
 
     result = run_experiment(read_experiment(path), partial(find_evaluation, runs_directory=runs))
     kept = None if result.latest is None else result.save()
@@ -160,7 +160,7 @@ def _experiment(path: Path, runs: Path, *, as_json: bool) -> int:
 
 def _systems(names: tuple[str, ...], runs: Path) -> dict[str, Evaluation]:
     """Return the evaluations to compare by name, the baseline first."""
-    from rag_evaluation_framework.results.stored_evaluations import find_evaluation, latest_evaluations
+    from rag_evaluation_framework.results.stored_runs import find_evaluation, latest_evaluations
 
     if not names:
         return _named(latest_evaluations(2, runs_directory=runs))

@@ -158,7 +158,7 @@ class _Story:
             self.say(f"Not yet shown for {listed(undecided)}: {answers} are too few.", indent=_INDENT)
 
     def _run(self, name: str) -> Evaluation:
-        from rag_evaluation_framework.results.stored_evaluations import find_evaluation
+        from rag_evaluation_framework.results.stored_runs import find_evaluation
 
         return find_evaluation(name, runs_directory=self._folder / "runs")
 

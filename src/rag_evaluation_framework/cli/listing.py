@@ -204,7 +204,7 @@ def results_command(runs_dir: Path, as_json: bool) -> None:
     `rag-eval runs` lists all runs with their states.
     """
     from rag_evaluation_framework.reports.lists import describe_results
-    from rag_evaluation_framework.results.stored_evaluations import stored_results
+    from rag_evaluation_framework.results.stored_runs import stored_results
     from rag_evaluation_framework.structs import asdict
 
     found = stored_results(runs_dir)

@@ -31,7 +31,7 @@ def merge_command(runs: tuple[str, ...], out: Path, runs_dir: Path, as_json: boo
     """
     from rag_evaluation_framework.results.shards import merge_evaluations
     from rag_evaluation_framework.results.storage import shard_at
-    from rag_evaluation_framework.results.stored_evaluations import find_evaluation
+    from rag_evaluation_framework.results.stored_runs import find_evaluation
 
     parts = [each for run in runs for each in sorted(Path(run).glob("part-*.results.parquet")) or [Path(run)]]
     shards = (shard_at(part) or find_evaluation(part, runs_directory=runs_dir) for part in parts)
@@ -80,7 +80,7 @@ def export_command(run: str | None, to: str, out: str | None, runs_dir: Path) ->
     named PLACE and an experiment with feedback. opentelemetry gets an event for each score, on the span that
     was scored where samples come from traces; PLACE is a collector's URL or a file.
     """
-    from rag_evaluation_framework.results.stored_evaluations import find_evaluation, latest_evaluations
+    from rag_evaluation_framework.results.stored_runs import find_evaluation, latest_evaluations
 
     if run is None:
         (evaluation,) = latest_evaluations(1, runs_directory=runs_dir)

@@ -33,7 +33,7 @@ def command(runs: tuple[str, ...], out: Path, badge: Path | None, force: bool, r
     """
     from rag_evaluation_framework.files.atomic import write_text_atomically
     from rag_evaluation_framework.reports import page as pages
-    from rag_evaluation_framework.results.stored_evaluations import find_evaluation, latest_evaluations
+    from rag_evaluation_framework.results.stored_runs import find_evaluation, latest_evaluations
 
     found = [find_evaluation(each, runs_directory=runs_dir) for each in runs]
     found = found or latest_evaluations(1, runs_directory=runs_dir)

@@ -127,6 +127,9 @@ def _rewritten(source: Path, target: Path, kind: str) -> tuple[int, str]:
         errors = [issue for issue in value_issues("results", results) if issue.severity == "error"]
         if errors:
             raise InputError(errors).located(str(source))
+        if "query_results" not in results and (source.parent / "head.json").is_file():
+            found = f"{source} has the figures of a run without its answers"
+            raise UsageError(f"{found}. Use: rag-eval export {source.parent} --to csv")
         value_files.write_results(results, target)
         return len(results.get("query_results", ())), "query result"
     if kind == "benchmark":

@@ -446,11 +446,12 @@ def run_samples(
         open_ = [place for place in drawn if place in index.undrawn]
         left = len(index.offsets) - index.done + len(index.rescorable) + len(index.reaskable) + len(open_)
         if are_unchanged and not left and not index.torn_bytes:
+            folder.finish()
             return _outcome(index.done, index.counts.failed, index.counts.total, None, (), interrupted=False)
         journal = Journal(folder.journal_path, end=index.end)
         cut = f"cut {index.torn_bytes:,} bytes of an unfinished line off the end of the journal"
         try:
-            return _run_in_thread(
+            outcome = _run_in_thread(
                 lambda stop: RunLoop(
                     samples=_open_samples(samples, folder, index, open_),
                     target=target,
@@ -473,6 +474,9 @@ def run_samples(
             )
         finally:
             journal.close()
+        if outcome.completed:
+            folder.finish()
+        return outcome
 
 
 def _prepared(

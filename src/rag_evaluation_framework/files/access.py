@@ -29,9 +29,9 @@ from rag_evaluation_framework.errors import InputError, Issue, LimitExceededErro
 # may be of any size, since they cannot grow while being read; their lines may not.
 
 if sys.version_info < (3, 14):
-    from backports import zstd
+    from backports import zstd as zstd
 else:
-    from compression import zstd
+    from compression import zstd as zstd
 
 T = TypeVar("T")
 Compression = Literal["gzip", "zstd"]

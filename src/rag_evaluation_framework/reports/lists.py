@@ -20,7 +20,7 @@ from rag_evaluation_framework.reports.cases import labels_to_confirm
 from rag_evaluation_framework.reports.verdict_lines import resuming_command
 from rag_evaluation_framework.results.run_folder import in_runs, short_id
 from rag_evaluation_framework.results.run_groups import ListedRun
-from rag_evaluation_framework.results.stored_evaluations import StoredResult
+from rag_evaluation_framework.results.stored_runs import StoredResult
 from rag_evaluation_framework.text.languages import language_name
 
 # The datasets of a folder.

@@ -20,7 +20,7 @@ from rag_evaluation_framework.judging.verdict import GRADES, name_of_state
 from rag_evaluation_framework.reports.page import FilledPage, filled_page, report_page
 from rag_evaluation_framework.results.run_folder import RunFolder, run_paths
 from rag_evaluation_framework.results.storage import results_paths
-from rag_evaluation_framework.results.stored_evaluations import open_evaluation, stored_results
+from rag_evaluation_framework.results.stored_runs import open_evaluation, stored_results
 from rag_evaluation_framework.structs import asdict
 
 _MOST_KEPT = 8
@@ -149,7 +149,9 @@ def _changed(path: Path) -> str:
     """Return what is different once a run or a results file has changed."""
     files: Sequence[Path] = (path,)
     if path.is_dir():
-        files = [path / name for name in ("results.json", "verdict.json", "journal.jsonl")]
+        files = [
+            path / name for name in ("results.json", "verdict.json", "journal.jsonl", "journal.jsonl.zst")
+        ]
     found = []
     for file in files:
         try:

@@ -16,7 +16,6 @@ import msgspec
 from msgspec.structs import replace
 
 from rag_evaluation_framework.datasets.project_settings import results_directory
-from rag_evaluation_framework.datasets.value_files import results_in_parts
 from rag_evaluation_framework.errors import RagEvalError, UsageError, refused, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import plain_name, read_bytes
@@ -33,7 +32,12 @@ from rag_evaluation_framework.results.movements import digits_of
 from rag_evaluation_framework.results.pairing import is_left_out
 from rag_evaluation_framework.results.regressions import regressions
 from rag_evaluation_framework.results.results_documents import results_document
-from rag_evaluation_framework.results.run_folder import RunFolder, no_such_run, runs_ending_in
+from rag_evaluation_framework.results.run_folder import (
+    RunFolder,
+    is_results_of_run,
+    no_such_run,
+    runs_ending_in,
+)
 from rag_evaluation_framework.results.run_groups import RunGroup, list_runs, tied_runs
 from rag_evaluation_framework.results.storage import readable_results, rows_of_document
 from rag_evaluation_framework.results.summaries import PERFORMANCE, RELIABILITY, Counts, Performance
@@ -151,6 +155,8 @@ def open_baseline(
         runs = {run.head.dataset_id: run for part in parts for run in _of_evaluation(part)}
         return Baseline(name=given.head.run_id, runs=runs)
     path = Path(given)
+    if is_results_of_run(path):
+        given = path = path.parent
     if path.is_file() and plain_name(path).endswith(_RESULTS):
         return baseline_of_file(path)
     for folder in (runs_directory / path, path):
@@ -194,8 +200,7 @@ def _run(
 def _of_folder(folder: RunFolder) -> Evaluation:
     rows = partial(rows_of_folder, folder, kept_samples(folder.path))
     counts = Counts(total=0, finished=0)
-    parts = results_in_parts(folder.results_path) if folder.results_path.is_file() else None
-    reliability = None if parts is None else (parts[0].get(PERFORMANCE) or {}).get(RELIABILITY)
+    reliability = (folder.document().get(PERFORMANCE) or {}).get(RELIABILITY)
     unstable = read_unstable(folder.path)
     return _run(folder.head, rows, unstable, reliability, folder=folder.path, counts=counts)
 

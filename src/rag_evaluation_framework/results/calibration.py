@@ -42,7 +42,7 @@ from rag_evaluation_framework.results.metric_calibration import (
     drawn_for_people,
 )
 from rag_evaluation_framework.results.model_calibration import ModelBand
-from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.run_folder import RunFolder, is_results_of_run
 from rag_evaluation_framework.results.run_groups import RESULTS_FILE
 from rag_evaluation_framework.structs import asdict
 from rag_evaluation_framework.text.display import short_repr
@@ -94,7 +94,7 @@ def _answers(source: Run | RunFolder | Mapping[str, Any]) -> Iterator[tuple[str,
 
 def open_answered_run(run: str, runs_directory: str | Path) -> AnsweredRun:
     """Open a results file, or a run by its id or the path of its folder."""
-    if Path(run).is_file():
+    if Path(run).is_file() and not is_results_of_run(Path(run)):
         document = read_results(run)
         if not isinstance(document.get(_QUERIES), list):
             expected = f"an object with the results of a run in {_QUERIES}"

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from shutil import copyfileobj
 from typing import BinaryIO
 
 import msgspec
@@ -18,7 +19,13 @@ import msgspec
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.files.access import open_stored
 from rag_evaluation_framework.files.atomic import atomic_writer, sync_folder
-from rag_evaluation_framework.results.journal import glanced, is_torn, journal_lines, opened_journal
+from rag_evaluation_framework.results.journal import (
+    glanced,
+    is_torn,
+    journal_lines,
+    opened_journal,
+    stored_journal,
+)
 from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY, RunFolder
 from rag_evaluation_framework.results.run_groups import tied_runs
 
@@ -78,13 +85,14 @@ def _mended(folder: RunFolder) -> SetAside | None:
             first += [number] if damaged <= _SHOWN else []
         if not damaged:
             return None
-        copy = _copied(journal)
+        copy = _copied(stored_journal(journal))
         with atomic_writer(journal) as written:
             end = 0
             for _, (begins, ends) in _damaged_lines(file, total):
                 _copy_bytes(file, end, begins, written)
                 end = ends
-            _copy_bytes(file, end, _size(file), written)
+            _copy_bytes(file, end, file.seek(0, os.SEEK_END), written)
+        journal.with_name(f"{journal.name}.zst").unlink(missing_ok=True)
         return SetAside(journal, damaged, tuple(first), copy)
 
 
@@ -97,13 +105,14 @@ def _damaged_lines(file: BinaryIO, total: int) -> Iterator[tuple[int, tuple[int,
 
 def _copied(journal: Path) -> Path:
     """Keep the journal under a name of its own; writing it anew leaves what other names lead to."""
-    names = (journal.with_name(f"{journal.stem}.damaged-{n}{journal.suffix}") for n in count(1))
+    endings = journal.name.removeprefix("journal")
+    names = (journal.with_name(f"journal.damaged-{n}{endings}") for n in count(1))
     copy = next(name for name in names if not name.exists())
     try:
         os.link(journal, copy)
     except OSError:  # a file system without hard links
         with open_stored(journal) as file, atomic_writer(copy, overwrite=False) as written:
-            _copy_bytes(file, 0, _size(file), written)
+            copyfileobj(file, written)
     sync_folder(journal.parent)
     return copy
 
@@ -112,7 +121,3 @@ def _copy_bytes(file: BinaryIO, begins: int, ends: int, written: BinaryIO) -> No
     file.seek(begins)
     for place in range(begins, ends, _PIECE):
         written.write(file.read(min(_PIECE, ends - place)))
-
-
-def _size(file: BinaryIO) -> int:
-    return os.fstat(file.fileno()).st_size

@@ -14,6 +14,9 @@ torn end. What is not intact is of two kinds:
   answer, so it is an error that names the line. :mod:`~rag_evaluation_framework.results.damage` sets it aside
   when the user says so; what it held is then asked again.
 
+The journal of a complete run is compressed, in frames of whole lines that are read one by one; a small one
+stays as it is. Whoever goes on with the run unpacks it first. Where a kill left both, they say the same.
+
 A sample that has two lines counts once. If scores of the first line failed because a judge's endpoint did, a
 later line with the same answer and new scores wins, and so it does if the sample was not drawn for the judge
 in the first; if the sample itself failed because the target could not be reached or turned the caller away,
@@ -23,23 +26,27 @@ that differs otherwise is reported as an inconsistency.
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import zlib
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from errno import ENOENT
 from pathlib import Path
+from shutil import copyfileobj
 from threading import Lock
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, StorageError, invalid, refused
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import MAX_LINE_BYTES, ReadOnce, open_stored
-from rag_evaluation_framework.files.atomic import BINARY, sync_folder
+from rag_evaluation_framework.files.access import MAX_LINE_BYTES, ReadOnce, open_stored, zstd
+from rag_evaluation_framework.files.atomic import BINARY, atomic_writer, sync_folder
 from rag_evaluation_framework.judging.verdict import AnswerVerdict, read_verdict
 from rag_evaluation_framework.records.responses import Failure, may_be_mended
 from rag_evaluation_framework.records.runs import (
@@ -208,6 +215,7 @@ class Journal:
 
     def __init__(self, path: Path, *, end: int) -> None:
         self.path = path
+        _unpack(path)
         # An abandoned run's thread may still come back to write: never to a descriptor that was closed.
         self._lock = Lock()
         self._closed = False
@@ -304,7 +312,7 @@ def read_index(path: Path, *, total: int) -> JournalIndex:
 
     The same index is returned while the file is the same: who is given it does not change it.
     """
-    return _INDEXES.of(path, lambda: _read_index(path, total), key=total)
+    return _INDEXES.of(stored_journal(path), lambda: _read_index(path, total), key=total)
 
 
 def _read_index(path: Path, total: int) -> JournalIndex:
@@ -347,21 +355,136 @@ def read_entries(path: Path, offsets: Iterable[int]) -> Iterator[JournalEntry]:
                 yield entry_from(_content_at(file, offset))
 
 
+_PACKED = ".zst"
+_LEAST_PACKED = 1 << 15
+_FRAME = 1 << 18
+_READ_AT_ONCE = 1 << 16
+_FRAME_BEGINS = re.compile(rb"\x28\xb5\x2f\xfd")
+
+
+def stored_journal(path: Path) -> Path:
+    """Return the file that holds a journal: itself, or the compressed one of a complete run."""
+    packed = path.with_name(path.name + _PACKED)
+    return packed if packed.is_file() and not path.is_file() else path
+
+
+def pack_journal(path: Path) -> None:
+    """Compress the journal of a complete run; one that the disk refuses to compress stays as it is.
+
+    Its lock is held. It takes the journal's place at once, so that a kill leaves the one, the other or both.
+    """
+    with suppress(StorageError, OSError):
+        if not path.is_file() or path.stat().st_size < _LEAST_PACKED:
+            return
+        with path.open("rb") as file, atomic_writer(path.with_name(path.name + _PACKED)) as packed:
+            while lines := file.readlines(_FRAME):
+                packed.write(zstd.compress(b"".join(lines)))
+        path.unlink()
+        sync_folder(path.parent)
+
+
+def _unpack(path: Path) -> None:
+    """Put the plain journal in place of the compressed one, if there is one."""
+    packed = path.with_name(path.name + _PACKED)
+    if not packed.is_file():
+        return
+    if not path.is_file():
+        with opened_journal(path) as file, atomic_writer(path) as plain:
+            copyfileobj(cast("BinaryIO", file), plain)
+    try:
+        packed.unlink()
+    except OSError as error:
+        raise refused("write", packed, error) from error
+
+
+class _Frames(io.RawIOBase):
+    """The bytes of a compressed journal, at any place. A frame that is damaged reads as one damaged line."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._place, self._ends = file, 0, [0]
+        self._frames: list[tuple[int, int]] = []
+        self._held: tuple[int, bytes] = (-1, b"")
+        start = 0
+        while found := self._next_frame(start):
+            length, size = found
+            self._frames.append((start, length))
+            start += length
+            self._ends.append(self._ends[-1] + size)
+
+    def _next_frame(self, start: int) -> tuple[int, int] | None:
+        """Return how long the frame is that starts there, and how long its lines are."""
+        self._file.seek(start)
+        data = b""
+        while piece := self._file.read(_READ_AT_ONCE):
+            data += piece
+            with suppress(zstd.ZstdError):
+                length = zstd.get_frame_size(data)
+                size = zstd.get_frame_info(data).decompressed_size
+                if size is not None and 0 < size <= _LONGEST_LINE:
+                    return length, size
+        # What follows damage is found by the sign that every frame begins with.
+        length = next((found.start() for found in _FRAME_BEGINS.finditer(data, 1)), len(data))
+        return (length, length) if data else None
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, place: int, whence: int = os.SEEK_SET, /) -> int:
+        self._place = place + (0, self._place, self._ends[-1])[whence]
+        return self._place
+
+    def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]  # as BufferedReader calls
+        number = bisect_right(self._ends, self._place) - 1
+        if number >= len(self._frames):
+            return 0
+        if self._held[0] != number:
+            self._held = (number, self._lines_of(number))
+        start = self._place - self._ends[number]
+        data = self._held[1][start : start + len(buffer)]
+        buffer[: len(data)] = data
+        self._place += len(data)
+        return len(data)
+
+    def _lines_of(self, number: int) -> bytes:
+        start, length = self._frames[number]
+        size = self._ends[number + 1] - self._ends[number]
+        self._file.seek(start)
+        with suppress(zstd.ZstdError):
+            lines = zstd.decompress(self._file.read(length))
+            if len(lines) == size:
+                return lines
+        return bytes(size - 1) + b"\n"
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
 @contextmanager
 def opened_journal(path: Path) -> Iterator[BinaryIO | None]:
     """Open a journal for reading; ``None`` if it does not exist. Errors name the file."""
-    try:
-        file = open_stored(path)
-    except StorageError as error:
-        if error.errno != ENOENT:
-            raise
+    file = None
+    # Another process may pack or unpack it at this moment: one of the two is always there.
+    for place in (path, path.with_name(path.name + _PACKED), path):
+        try:
+            file = open_stored(place)
+            break
+        except StorageError as error:
+            if error.errno != ENOENT:
+                raise
+    if file is None:
         yield None
         return
+    if place != path:
+        file = cast("BinaryIO", io.BufferedReader(_Frames(file), _PIECE))
     with file:
         try:
             yield file
         except InputError as error:
-            raise error.located(str(path)) from None
+            raise error.located(str(place)) from None
 
 
 def journal_lines(file: BinaryIO) -> Iterator[tuple[int, int, int, bytes | None]]:

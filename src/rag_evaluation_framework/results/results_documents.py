@@ -53,6 +53,7 @@ from rag_evaluation_framework.results.comparison import EVALUATED_AS, SAMPLE_SPA
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.kept_data import Listed
 from rag_evaluation_framework.results.regressions import FLIPS_LEVEL
+from rag_evaluation_framework.results.run_folder import RESULTS_NAME
 from rag_evaluation_framework.results.summaries import (
     ANSWER_QUALITY,
     CITATION,
@@ -289,6 +290,12 @@ def results_document(
         for name, value in _sections(evaluation).items()
         if queries or not isinstance(value, Streamed)
     }
+
+
+def keep_results(evaluation: Evaluation, folder: Path) -> None:
+    """Write the results of a run into its folder, without its queries, which the journal has."""
+    document = results_document(evaluation, queries=False)
+    write_bytes_atomically(folder / RESULTS_NAME, strict_json.encode(document, indent=2) + b"\n")
 
 
 def _pieces(evaluation: Evaluation) -> Iterator[bytes]:

@@ -36,6 +36,7 @@ from rag_evaluation_framework.results.gate import (
 )
 from rag_evaluation_framework.results.journal import read_entries
 from rag_evaluation_framework.results.kept_data import read_unstable, samples_at
+from rag_evaluation_framework.results.results_documents import keep_results
 from rag_evaluation_framework.results.run_folder import RunFolder, Samples, labels_beside
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Columns, Counts, Figure, Performance
 from rag_evaluation_framework.results.verdicts import Threshold
@@ -263,7 +264,14 @@ def _decided(row: Row, blame: Blame | None, bounds: tuple[Threshold, ...]) -> Ro
 FIGURES_FILE = "figures.json"
 _NUMBERS = {"values": np.float64, "statuses": np.uint8, "draws": np.int8}
 _AS_THEY_ARE = ("counts", "answers", "performance", "intervals")
-_MADE_FROM = ("journal.jsonl", "data.jsonl.zst", "blame.jsonl", "blame.jsonl.zst", "results.json")
+_MADE_FROM = (
+    "journal.jsonl",
+    "journal.jsonl.zst",
+    "data.jsonl.zst",
+    "blame.jsonl",
+    "blame.jsonl.zst",
+    "results.json",
+)
 
 
 class _KeptFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -308,9 +316,10 @@ def written(evaluation: Evaluation) -> Evaluation:
     if folder is None or (isinstance(rows, RunRows) and rows.are_kept and evaluation.regressions is None):
         return evaluation
     try:
-        evaluation.save(folder / "results.json")
+        keep_results(evaluation, folder)
     except StorageError as error:
         return replace(evaluation, outcome=replace(evaluation.outcome, completed=False, reason=str(error)))
+    worst_rows(evaluation)
     _keep_figures(evaluation)
     return evaluation
 

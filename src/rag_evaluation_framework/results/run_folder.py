@@ -3,16 +3,16 @@
 ::
 
     runs/eval_run_20261115_001/
-    ├── head.json       what was run: data, system, parameters, versions
+    ├── head.json       the format's version, and what was run: data, system, parameters, versions
     ├── data.jsonl.zst  the samples, in order
-    ├── journal.jsonl   a checksummed line for each finished sample
+    ├── journal.jsonl   a checksummed line for each finished sample; of a complete run compressed (.zst)
     ├── lock            who works on the run now
     ├── judge_usage.json  what its judge has cost so far, if it has one
     ├── judged.json     how many samples were drawn for the judge, once a budget for it is used up
     ├── blame.jsonl.zst  where each answer failed, if the evaluation blames answers
     ├── documents.jsonl.zst  the documents that were needed or retrieved, once the run is complete
     ├── verdict.json    what was decided: the gate's verdict, thresholds, warnings
-    └── results.json    the results document, once the run has been summed up
+    └── results.json    the results document without its queries, once the run has been summed up
 
 The samples guard a resume by their fingerprints. They pair by id; the same samples in another order are the
 same data; anything added, removed or edited is refused with the counts. Where a sample was read (its file and
@@ -76,6 +76,7 @@ from rag_evaluation_framework.results.journal import (
     JournalEntry,
     JournalIndex,
     empty_index,
+    pack_journal,
     read_entries,
     read_index,
 )
@@ -354,6 +355,14 @@ CELLS = "cells"
 JUDGE_BUDGET = "judge_budget"
 """What the head of a run has that judges only some of its samples: how many calls, or how narrow."""
 
+RESULTS_NAME = "results.json"
+"""The results of a run, without its queries."""
+
+FORMAT_VERSION = 2
+"""The format of the folders that this version makes. It reads those of every version before it."""
+
+_FORMAT = "format_version"
+
 # A name, not a way out of the folder, and nothing that hides.
 _RUN_ID = re.compile(r"\w[\w.+-]{0,199}\Z")
 
@@ -361,11 +370,12 @@ _RUN_ID = re.compile(r"\w[\w.+-]{0,199}\Z")
 class RunFolder:
     """A run on the disk. It can be read while a process works on it, as far as it is finished."""
 
-    def __init__(self, path: Path, head: RunHead) -> None:
+    def __init__(self, path: Path, head: RunHead, format_version: int = FORMAT_VERSION) -> None:
         self.path = path
         self.head = head
+        self.format_version = format_version
         self.journal_path = path / "journal.jsonl"
-        self.results_path = path / "results.json"
+        self.results_path = path / RESULTS_NAME
         self.judge_usage_path = path / "judge_usage.json"
         self.judged_path = path / "judged.json"
         """What was drawn for the judge under a budget, once all of it is judged."""
@@ -373,7 +383,7 @@ class RunFolder:
     @property
     def samples_path(self) -> Path:
         """The file of its samples; that of the cells of a sweep is the sweep's."""
-        is_cell = not (self.path / SAMPLES_FILE).is_file() and (self.path.parent / "head.json").is_file()
+        is_cell = not (self.path / SAMPLES_FILE).is_file() and is_run(self.path.parent)
         return (self.path.parent if is_cell else self.path) / SAMPLES_FILE
 
     @property
@@ -396,20 +406,23 @@ class RunFolder:
         head = replace(
             head, run_id=path.name, started_at=head.started_at or started.isoformat(timespec="seconds")
         )
-        _write_head(path / "head.json", head, overwrite=False)
+        _write_head(path / "head.json", head, FORMAT_VERSION, overwrite=False)
         sync_folder(path.parent)
         return cls(path, head)
 
     @classmethod
     def at(cls, path: Path) -> RunFolder:
         """Open the run in a folder."""
-        return cls(path, _read_head(path / "head.json"))
+        return cls(path, *_read_head(path / "head.json"))
 
     @classmethod
     def open(cls, path_or_id: str | Path, runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> RunFolder:
-        """Open a run by its id in the runs directory or any end of it that only one has, or by its path."""
+        """Open a run by its id in the runs directory or any end of it that only one has, or by the path of
+        its folder or of the results there.
+        """
         for path in (Path(runs_directory) / path_or_id, Path(path_or_id)):
-            if (path / "head.json").is_file():
+            path = path.parent if path.name == RESULTS_NAME else path
+            if is_run(path):
                 return cls.at(path)
         if ended := runs_ending_in(str(path_or_id), Path(runs_directory)):
             if len(ended) == 1:
@@ -423,10 +436,15 @@ class RunFolder:
             raise UsageError(f"expected a run by its id or the path of its folder, got {found}")
         raise no_such_run(path_or_id, runs_directory)
 
+    def finish(self) -> None:
+        """Compress the journal of a complete run, whose lock is held; that of version 1 stays plain."""
+        if self.format_version > 1:
+            pack_journal(self.journal_path)
+
     def amended(self, head: RunHead) -> RunFolder:
         """Give a run another head: one that has no answers yet, or that knows more of how it was scored."""
-        _write_head(self.path / "head.json", head, overwrite=True)
-        return RunFolder(self.path, head)
+        _write_head(self.path / "head.json", head, self.format_version, overwrite=True)
+        return RunFolder(self.path, head, self.format_version)
 
     @property
     def owner(self) -> LockOwner | None:
@@ -496,7 +514,15 @@ class RunFolder:
 
     def cells(self) -> list[Path]:
         """Return the folders of those cells of a sweep that were begun, by name."""
-        return [path for path in run_paths(self.path) if (path / "head.json").is_file()]
+        return [path for path in run_paths(self.path) if is_run(path)]
+
+    def document(self) -> Mapping[str, Any]:
+        """Return the results as they are kept, if they are; those of version 1 have their queries."""
+        path = self.results_path
+        found: Mapping[str, Any] = (
+            strict_json.decode(read_bytes(path), file=str(path)) if path.is_file() else {}
+        )
+        return found
 
     def results(self) -> Iterator[SampleResult]:
         """Yield the result of each finished sample, as :meth:`entries` do."""
@@ -516,6 +542,16 @@ class RunFolder:
     def entry_at(self, offset: int) -> JournalEntry:
         """Read the entry that starts at an offset of the journal."""
         return next(read_entries(self.journal_path, [offset]))
+
+
+def is_run(path: Path) -> bool:
+    """Tell whether a folder is that of a run."""
+    return (path / "head.json").is_file()
+
+
+def is_results_of_run(path: Path) -> bool:
+    """Tell whether a file has the results of a run beside its journal."""
+    return path.name == RESULTS_NAME and is_run(path.parent)
 
 
 _LABELS: ReadOnce[AnswerLabels] = ReadOnce()
@@ -607,17 +643,25 @@ def last_number(names: Iterable[str], prefix: str) -> int:
     return max((int(number) for number in taken if number.isdecimal()), default=0)
 
 
-def _write_head(path: Path, head: RunHead, *, overwrite: bool) -> None:
-    written = msgspec.structs.asdict(head)
-    write_bytes_atomically(path, strict_json.encode(written, indent=2) + b"\n", overwrite=overwrite)
+def _write_head(path: Path, head: RunHead, version: int, *, overwrite: bool) -> None:
+    fields = {_FORMAT: version, **msgspec.structs.asdict(head)}
+    write_bytes_atomically(path, strict_json.encode(fields, indent=2) + b"\n", overwrite=overwrite)
 
 
-def _read_head(path: Path) -> RunHead:
-    written = strict_json.decode(read_bytes(path), file=str(path))
+def _read_head(path: Path) -> tuple[RunHead, int]:
+    fields = strict_json.decode(read_bytes(path), file=str(path))
     known = set(RunHead.__struct_fields__)
     try:
-        return RunHead(**{name: value for name, value in written.items() if name in known})
+        if (version := fields.get(_FORMAT, 1)) > FORMAT_VERSION:
+            raise newer_format(path.parent, version, FORMAT_VERSION)
+        return RunHead(**{name: value for name, value in fields.items() if name in known}), version
     except (AttributeError, TypeError):
-        raise invalid("", "the head of a run", written).located(str(path)) from None
+        raise invalid("", "the head of a run", fields).located(str(path)) from None
     except InputError as error:
         raise error.located(str(path)) from None
+
+
+def newer_format(path: Path, version: int, known: int) -> UsageError:
+    """Return the error for what a later version has written."""
+    found = f"{path} has format {version}, which a newer rag-eval wrote; this version reads up to {known}"
+    return UsageError(f"{found}. Update it: pip install --upgrade rag-evaluation-framework")

@@ -18,6 +18,7 @@ from rag_evaluation_framework.records.runs import RunCounts, RunHead, SampleChoi
 from rag_evaluation_framework.results.run_folder import (
     CELLS,
     DEFAULT_RUNS_DIRECTORY,
+    SAMPLES_FILE,
     RunFolder,
     RunState,
     run_paths,
@@ -135,7 +136,7 @@ def _summary(folder: RunFolder, summaries: Summaries) -> RunSummary:
     if folder.owner is not None:
         return replace(_summed_up(folder), state="running")
     folders = [folder.path, *(folder.cells() if CELLS in folder.head.configuration else ())]
-    names = ("head.json", folder.samples_path.name, folder.journal_path.name, folder.judged_path.name)
+    names = ("head.json", SAMPLES_FILE, "journal.jsonl", "journal.jsonl.zst", folder.judged_path.name)
     files = [each / name for each in folders for name in names]
     return summaries.of(folder.path.name, files, RunSummary, make=lambda: _summed_up(folder))
 

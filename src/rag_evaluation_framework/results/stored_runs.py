@@ -1,4 +1,4 @@
-"""Evaluations from the folders of their runs: one run, the runs of a suite, the cells of a sweep.
+"""Evaluations that are kept: loaded, found by what people call them, listed, and decided again.
 
 Nothing but the folders is needed: samples, documents, blame and the verdict are kept there. What a folder of
 an earlier version does not keep is read from the dataset that its head records, or missing.
@@ -6,7 +6,7 @@ an earlier version does not keep is read from the dataset that its head records,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,18 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from rag_evaluation_framework.datasets.project_settings import results_directory
 from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.datasets.rows import dialect_of_run
-from rag_evaluation_framework.datasets.value_files import read_results, results_in_parts
-from rag_evaluation_framework.errors import InputError, UsageError, invalid, shown
+from rag_evaluation_framework.datasets.value_files import read_results
+from rag_evaluation_framework.errors import InputError, RagEvalError, UsageError, counted, invalid, shown
 from rag_evaluation_framework.extensions import TOGETHER
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import is_there, open_reading, plain_name, read_bytes
-from rag_evaluation_framework.judging.verdict import decide_result
+from rag_evaluation_framework.judging.verdict import AnswerCounts, decide_result
 from rag_evaluation_framework.records.runs import JudgeUsage, ResourceUsage, RunHead
 from rag_evaluation_framework.records.samples import Dataset
+from rag_evaluation_framework.results.baselines import latest_of_branch
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison, as_mapping
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder, summed_up
 from rag_evaluation_framework.results.gate import Gate
@@ -34,13 +36,26 @@ from rag_evaluation_framework.results.run_evaluations import evaluation_of_run, 
 from rag_evaluation_framework.results.run_folder import (
     CELLS,
     DEFAULT_RUNS_DIRECTORY,
+    RESULTS_NAME,
     RunFolder,
     Samples,
+    is_results_of_run,
+    is_run,
     labels_beside,
+    labels_file,
     listed_samples,
+    run_paths,
+    runs_ending_in,
 )
-from rag_evaluation_framework.results.run_groups import RunGroup
-from rag_evaluation_framework.results.storage import SUFFIXES, evaluation_of_document, readable_results
+from rag_evaluation_framework.results.run_groups import RunGroup, Summaries, list_runs
+from rag_evaluation_framework.results.storage import (
+    SUFFIXES,
+    evaluation_of_document,
+    named_id,
+    readable_results,
+    results_paths,
+    rows_of_document,
+)
 from rag_evaluation_framework.results.summaries import PERFORMANCE, Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold, Verdict, written_thresholds
 
@@ -62,13 +77,14 @@ def load(
     holds what is guessed, or said by ``map``.
     """
     path = Path(place)
-    if (path / "head.json").is_file() or (Path(runs_directory) / path / "head.json").is_file():
+    if is_results_of_run(path):
+        return _part_of(load_run(RunFolder.at(path.parent), dataset), path.parent)
+    if is_run(path) or is_run(Path(runs_directory) / path):
         return load_run(RunFolder.open(place, runs_directory), dataset)
     if path.is_file() and plain_name(path).endswith(".json") and (ranking := _ranking(path)):
         return ranking
-    if path.name.endswith(SUFFIXES) or path.name == "results.json":
-        is_of_run = (path.parent / "head.json").is_file()
-        return evaluation_of_document(readable_results(path), path.parent.parent if is_of_run else None)
+    if path.name.endswith((*SUFFIXES, RESULTS_NAME)):
+        return evaluation_of_document(readable_results(path))
     if path.exists():
         return read_dataset(path, map=map)
     raise UsageError(
@@ -109,15 +125,21 @@ def stored_answers(path: Path, known: Any) -> tuple[Mapping[str, Any] | None, st
     The counts are those that are ``known`` and the word is ``None`` where labels change nothing.
     """
     folder, counts = path.parent, known if isinstance(known, Mapping) else None
-    is_run = path.name == "results.json" and (folder / "head.json").is_file()
+    is_of_run = is_results_of_run(path)
     is_labeled = counts is not None and bool(as_mapping(counts.get("by")).get("person"))
-    if not is_labeled and not labels_beside(folder.parent if is_run else None):
+    if not is_labeled and not labels_beside(folder.parent if is_of_run else None):
         return counts, None
-    if not is_run:
+    if not is_of_run:
         return evaluation_of_document(readable_results(path)).answers.to_dict(), None
     evaluation = load_run(RunFolder.at(folder))
-    answers = next((part.answers for part in evaluation.runs if part.folder == folder), evaluation.answers)
-    return answers.to_dict(), None if evaluation.verdict is None else evaluation.verdict.word
+    word = None if evaluation.verdict is None else evaluation.verdict.word
+    return _part_of(evaluation, folder).answers.to_dict(), word
+
+
+def _part_of(evaluation: Evaluation, folder: Path) -> Evaluation:
+    """Return the run of an evaluation that is kept in a folder; of a single one the whole."""
+    parts = evaluation.runs if len(evaluation.runs) > 1 and evaluation.kind != "systems" else ()
+    return next((part for part in parts if part.folder == folder), evaluation)
 
 
 def redecide(folder: RunFolder) -> tuple[Evaluation, Evaluation]:
@@ -143,9 +165,7 @@ def redecide(folder: RunFolder) -> tuple[Evaluation, Evaluation]:
 
 def _performance_of(run: Evaluation) -> Performance:
     """Return what a complete run took, and what only its results tell: memory, processor, the judge."""
-    path = Path(run.folder or "") / "results.json"
-    parts = results_in_parts(path) if path.is_file() else None
-    told = {} if parts is None else as_mapping(parts[0].get(PERFORMANCE))
+    told = {} if run.folder is None else as_mapping(RunFolder.at(run.folder).document().get(PERFORMANCE))
     resources = told.get("resource_usage")
     return replace(
         run.performance,
@@ -172,6 +192,7 @@ def _append_verdicts(folder: RunFolder) -> None:
                     journal.append(written_entry(replace(entry, verdict=verdict))[0])
         finally:
             journal.close()
+        folder.finish()
 
 
 def _one_run(folder: RunFolder, decided: Mapping[str, Any], dataset: str | Path | None) -> Evaluation:
@@ -269,9 +290,7 @@ def _regressions(written: Any) -> Regressions | None:
 
 
 def _sweep(group: RunFolder) -> Evaluation:
-    document: Mapping[str, Any] = {}
-    if group.results_path.is_file():
-        document = strict_json.decode(read_bytes(group.results_path), file=str(group.results_path))
+    document = group.document()
     samples = kept_samples(group.path)
     intervals = group.head.configuration.get("intervals", {})
     found = [_cell(RunFolder.open(path), samples, intervals) for path in group.cells()]
@@ -324,3 +343,162 @@ def _compared(document: Mapping[str, Any], baseline: str) -> Comparison | None:
         raise invalid("comparisons", "the tests of a sweep", str(error)) from None
     contenders = tuple(each.contender for each in tests)
     return Comparison(baseline=baseline, contenders=contenders, metrics=tuple(tests)) if tests else None
+
+
+def find_evaluation(
+    given: str | Path, *, runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY, datasets: Sequence[str] = ()
+) -> Evaluation:
+    """Load what a name means: a run by its folder, id or any end of it that only one has; a results file by
+    its path, id or end of it; the latest complete run of a branch, on the ``datasets`` if any are given.
+    """
+    runs, name = Path(runs_directory), str(given)
+    if Path(given).is_file() or is_run(Path(given)):
+        return open_evaluation(given, runs)
+    is_named = is_run(runs / name) or len(runs_ending_in(name, runs)) == 1
+    place = (None if is_named else _stored(name)) or latest_of_branch(name, runs, datasets)
+    return open_evaluation(place or RunFolder.open(given, runs).path, runs)
+
+
+def latest_evaluations(number: int, *, runs_directory: str | Path) -> list[Evaluation]:
+    """Load the latest complete run and those before it over the same dataset, the earliest first."""
+    begun = [
+        each.folder
+        for each in list_runs(runs_directory)
+        if each.folder is not None
+        and each.state == "complete"
+        and "evaluation" not in each.folder.head.configuration
+    ]
+    begun.sort(key=lambda folder: (folder.head.started_at or "", folder.head.run_id))
+    same = [folder for folder in begun if folder.head.dataset_id == begun[-1].head.dataset_id]
+    if len(same) < number:
+        of = f" of {same[0].head.dataset_id}" if same else ""
+        found = counted(len(same), "complete run")
+        hint = "Name them, as rag-eval compare BEFORE AFTER; which there are: rag-eval runs"
+        raise UsageError(f"expected {number} complete runs{of} in {runs_directory}, got {found}.\n  {hint}")
+    return [open_evaluation(folder.path, Path(runs_directory)) for folder in same[-number:]]
+
+
+def open_evaluation(place: str | Path, runs: Path) -> Evaluation:
+    """Load a run or a results file."""
+    found = load(place, runs_directory=runs)
+    if not isinstance(found, Evaluation):
+        raise UsageError(f"expected a run or a results file, got the dataset {shown(str(place))}")
+    return found
+
+
+def _stored(name: str) -> Path | None:
+    """Return the results file of the project with this id, or the only one whose id ends so."""
+    results = results_directory()
+    if not results.is_dir() or len(name) < 3:
+        return None
+    paths = {named_id(path): path for path in results_paths(results)}
+    if name in paths:
+        return paths[name]
+    ended = [path for each, path in paths.items() if each.endswith(f"_{name}")]
+    return ended[0] if len(ended) == 1 else None
+
+
+_SECTIONS = ("retrieval_metrics", "citation_metrics", "answer_quality_metrics")
+
+
+class StoredResult(msgspec.Struct, frozen=True, kw_only=True):
+    """One evaluation that is stored: its figures by metric, its answers by grade, and the gate's word.
+
+    ``answers`` are counted as :class:`~rag_evaluation_framework.judging.verdict.AnswerCounts` writes them.
+    ``error`` says why it cannot be read, where it cannot.
+    """
+
+    id: str
+    path: str
+    when: str | None = None
+    dataset: str | None = None
+    target: str | None = None
+    answers: Mapping[str, Any] = {}
+    metrics: Mapping[str, float | None] = {}
+    verdict: str | None = None
+    error: str | None = None
+
+
+def stored_results(runs_directory: str | Path, *, keep: bool = True) -> list[StoredResult]:
+    """Return what is stored in the runs directory and in the project's results, the latest first.
+
+    Of many results the summaries are kept, unless ``keep`` is off.
+    """
+    runs = [run_path / RESULTS_NAME for run_path in run_paths(Path(runs_directory))]
+    results, of_runs = results_directory(), {path.parent.name for path in runs if path.is_file()}
+    stored = results_paths(results) if results.is_dir() else []
+    # What a project keeps of a run is listed with the run, which knows its verdict too.
+    stored = [path for path in stored if named_id(path) not in of_runs]
+    summaries, labels = Summaries(Path(runs_directory), "results"), labels_file(Path(runs_directory))
+    found = [
+        summaries.of(
+            str(path),
+            (path, path.with_name(VERDICT_FILE), labels),
+            StoredResult,
+            make=partial(_stored_result, path),
+        )
+        for path in (*runs, *stored)
+        if path.is_file()
+    ]
+    if keep:
+        summaries.keep()
+    return sorted(found, key=lambda each: (each.when or "", each.id), reverse=True)
+
+
+def _stored_result(path: Path) -> StoredResult:
+    is_of_run = path.name == RESULTS_NAME
+    name = path.parent.name if is_of_run else named_id(path)
+    try:
+        document = read_results(path)
+    except RagEvalError as error:
+        return StoredResult(id=name, path=str(path), error=str(error))
+    summary = document.get("summary") or {}
+    if is_of_run and "cells" in document:
+        return _swept(name, path, document)
+    answers, word = stored_answers(path, summary.get("answers"))
+    return StoredResult(
+        id=str(document.get("evaluation_id") or name),
+        path=str(path),
+        when=document.get("timestamp"),
+        dataset=document.get("dataset_id"),
+        target=document.get("system_version") or document.get("target"),
+        answers=answers or _decide_answers(document),
+        metrics={
+            metric: written.get("value")
+            for section in _SECTIONS
+            for metric, written in (document.get(section) or {}).items()
+            if isinstance(written, Mapping) and "n_scored" in written
+        },
+        verdict=word or (_word(path.with_name(VERDICT_FILE)) if is_of_run else None),
+    )
+
+
+def _decide_answers(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the counts of a results document without any: version 1 wrote none."""
+    counts = AnswerCounts.of(rows_of_document(dict(document))[1])
+    return counts.to_dict() if counts.total else {}
+
+
+def _swept(name: str, path: Path, document: Mapping[str, Any]) -> StoredResult:
+    """Return what is stored of a sweep: the figures are those of the best combination."""
+    head = RunFolder.open(path.parent).head
+    best: Mapping[str, Any] = next(iter(document["cells"]), {})
+    return StoredResult(
+        id=name,
+        path=str(path),
+        when=head.started_at,
+        dataset=document.get("dataset_id"),
+        target=counted(len(document["cells"]), "combination"),
+        metrics={metric: written.get("value") for metric, written in best.get("metrics", {}).items()},
+    )
+
+
+def _word(path: Path) -> str | None:
+    """Return the word of a verdict that was kept; ``None`` if there is none."""
+    if not path.is_file():
+        return None
+    try:
+        decided = strict_json.decode(read_bytes(path), file=str(path))
+        return msgspec.convert(decided["verdict"], Verdict).word
+    except (RagEvalError, msgspec.ValidationError, KeyError, TypeError):
+        return None
