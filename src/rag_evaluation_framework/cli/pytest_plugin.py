@@ -83,14 +83,14 @@ class Answer:
             return
         import pytest
 
-        from rag_evaluation_framework.reports.cases import describe_case
+        from rag_evaluation_framework.reports.cases import cases_of, describe_case
         from rag_evaluation_framework.reports.screen import Screen
 
         if verdict is None:
             pytest.skip("no answer: only retrieval was measured")
         if not verdict.is_judged:
             pytest.skip(f"{verdict.name}: {verdict.why}")
-        blocks = describe_case(self.name, row, hang=len(self.name) + 4)
+        blocks = describe_case(cases_of(row, self.name), hang=len(self.name) + 4)
         pytest.fail(str(Screen().draw(blocks)), pytrace=False)
 
 

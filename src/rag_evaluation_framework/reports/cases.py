@@ -16,7 +16,13 @@ from msgspec.structs import replace
 
 from rag_evaluation_framework.datasets.golden_contexts import spans_of_contexts
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.judging.verdict import AnswerCounts, AnswerVerdict, Flag, name_of_state
+from rag_evaluation_framework.judging.verdict import (
+    AnswerCounts,
+    AnswerVerdict,
+    Flag,
+    name_of_state,
+    original_sample_id,
+)
 from rag_evaluation_framework.metrics.declaration import without_parameters
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan, Document
@@ -74,53 +80,116 @@ def names_listed(names: Sequence[str]) -> str:
     return ", ".join(blocks.one_line(name) for name in shown) + more
 
 
-class Exchange(msgspec.Struct, frozen=True):
-    """A question, what was expected (``None``: nothing in words) and what was answered (``None``: nothing).
+class Case(msgspec.Struct, frozen=True):
+    """An answer, or that of a turn, as every report lists it: what was asked, expected and given, and why.
 
-    ``turn`` is the place in a conversation, from 1, and ``None`` for a single question.
+    ``turn`` is the place in a conversation, from 1, and ``None`` for a single question. An answer that got
+    worse ``is_worse`` and stands beside the one ``before``.
     """
 
-    turn: int | None
+    name: str
+    row: Row
     question: str
-    expected: str | None
     answer: str | None
-    blame: Blame | None
+    expected: str | None = None
+    turn: int | None = None
+    blame: Blame | None = None
     verdict: AnswerVerdict | None = None
+    is_worse: bool = False
+    before: str | None = None
+    file: str = ""
 
     @property
     def asked(self) -> str:
         """The question, with the turn it was asked in."""
         return self.question if self.turn is None else f"turn {self.turn}: {self.question}"
 
+    @property
+    def texts(self) -> dict[str, str | None]:
+        """What the answer is held against, and the answer, by their labels."""
+        if self.is_worse:
+            return {"before": self.before, "now": self.answer}
+        return {"expected": self.expected, "got": self.answer}
 
-def exchanges(row: Row) -> list[Exchange]:
+    @property
+    def marks(self) -> list[tuple[int, int]]:
+        """The characters of the answer that nothing retrieved supports."""
+        is_whole = self.turn is None and self.answer == self.row.response.text
+        return unsupported_words(self.row) if is_whole else []
+
+    @property
+    def differs(self) -> str:
+        """What the answer changes in the sentences that it copies."""
+        return changes_of_answer(self.row) if self.turn is None else ""
+
+    @property
+    def why(self) -> str | None:
+        return None if self.is_worse else why(self.row, self.blame, verdict=self.verdict)
+
+    @property
+    def kind(self) -> str:
+        return "got worse" if self.is_worse else kind_of(self.row)
+
+    @property
+    def line(self) -> int | None:
+        sample = self.row.sample
+        return None if sample is None or sample.origin is None else sample.origin.line
+
+
+def cases_of(row: Row, name: str = "", *, file: str = "") -> list[Case]:
     """Return what to show of a sample: of a conversation the turns that are not correct."""
-    turns = row.turns
+    whole, turns = Case(name, row, row.question, row.response.text, file=file), row.turns
     if not turns:
         expected = TO_DECLINE if row.expects_refusal else row.expected
-        return [Exchange(None, row.question, expected, row.response.text, row.blame, row.verdict)]
+        return [replace(whole, expected=expected, blame=row.blame, verdict=row.verdict)]
     listed_ones = [turn for turn in turns if turn.verdict is not None and turn.verdict.is_listed]
     open_ones = [turn for turn in turns if turn.verdict is not None and turn.verdict.deserves_attention]
     return [
-        Exchange(
-            turn.number,
-            turn.question,
-            TO_DECLINE if turn.expects_refusal else turn.expected,
-            turn.answer,
-            turn.blame,
-            turn.verdict,
+        replace(
+            whole,
+            turn=turn.number,
+            question=turn.question,
+            expected=TO_DECLINE if turn.expects_refusal else turn.expected,
+            answer=turn.answer,
+            blame=turn.blame,
+            verdict=turn.verdict,
         )
         for turn in listed_ones or open_ones or turns
     ]
 
 
+def worse_cases(evaluation: Evaluation, limit: int | None = None) -> list[Case]:
+    """Return the answers that got worse since the baseline, up to ``limit`` of them."""
+    moved = evaluation.regressions
+    if moved is None:
+        return []
+    wanted = dict.fromkeys(moved.worse[:limit])
+    found: dict[tuple[str, str], Case] = {}
+    for name, part in evaluation.named_runs.items():
+        ids = {sample_id for dataset, sample_id in wanted if dataset == part.name}
+        for row in part.rows if ids else ():
+            asked = part.name, original_sample_id(row.id) if part.head.repeats > 1 else row.id
+            # Of several answers one that does not pass is shown.
+            if asked[1] in ids and (asked not in found or row.has_failed):
+                called = sample_name(row, by_line=part.kind != "golden")
+                called = f"{name}, {called}" if len(evaluation.parts) > 1 else called
+                given = row.response.text if row.response.failure is None else row.error
+                before, file = moved.answers.get(asked), dataset_file(part)
+                found[asked] = Case(called, row, row.question, given, is_worse=True, before=before, file=file)
+    return [found[each] for each in wanted if each in found]
+
+
+def dataset_file(run: Evaluation) -> str:
+    """Return the file that the samples of a run are from, as far as it is known."""
+    return str(run.head.configuration.get("dataset_path") or "")
+
+
 def expected_and_got(row: Row) -> str:
     """Say in one line what was expected, what was answered, and why it is not correct."""
     told = []
-    for each in exchanges(row):
+    for each in cases_of(row):
         turn = "" if each.turn is None else f"{blocks.one_line(each.asked)}: "
-        reason = why(row, each.blame, verdict=each.verdict)
-        said = "" if reason is None else f" ({reason})"
+        said = "" if each.why is None else f" ({each.why})"
         told.append(f"{turn}expected {each.expected}, got {each.answer}{said}")
     return "; ".join(told)
 
@@ -420,75 +489,48 @@ def in_common(rows: Sequence[Row]) -> str | None:
     return f"{who} were answered from {name}; they need {need if len(needed) > 1 else needed[0][0]}."
 
 
-# A case on a screen.
+# A case as blocks.
 
 
-def describe_cases(cases: Sequence[tuple[str, Row]], *, full: int, asked: int, total: int) -> blocks.Blocks:
+def describe_cases(cases: Sequence[Sequence[Case]], *, full: int, asked: int, total: int) -> blocks.Blocks:
     """Add the first cases in full, the next by their question, the rest of ``total`` answers as a count."""
-    hang = 4 + max((len(name) for name, _ in cases[: full + asked]), default=0)
-    hang = min(hang, 4 + _LONGEST_NAME)
-    for name, row in cases[:full]:
-        yield from describe_case(name, row, hang=hang)
-    for name, row in cases[full : full + asked]:
-        yield from describe_question(name, row.question, hang=hang)
-    shown = sum(_count_listed(row) for _, row in cases[: full + asked])
-    yield from describe_more([name for name, _ in cases[full + asked :]], total - shown)
+    shown, rest = cases[: full + asked], [each[0].name for each in cases[full + asked :]]
+    hang = min(4 + max((len(each[0].name) for each in shown), default=0), 4 + _LONGEST_NAME)
+    for place, each in enumerate(shown):
+        if place < full:
+            yield from describe_case(each, hang=hang)
+        else:
+            yield _question(each[0].name, each[0].row.question, hang)
+    if (more := total - sum(_count_listed(each[0]) for each in shown)) > 0:
+        others = ", …" if more > len(rest[:_NAMED]) and len(rest) <= _NAMED and rest else ""
+        named = f": {names_listed(rest)}{others}" if rest else ""
+        yield blocks.prose(f"  {more:,} more", named, hang=4)
 
 
-def _count_listed(row: Row) -> int:
-    return 1 if row.verdict is None else sum(each.is_listed for each in row.verdicts)
+def _count_listed(case: Case) -> int:
+    return (
+        1 if case.is_worse or case.row.verdict is None else sum(each.is_listed for each in case.row.verdicts)
+    )
 
 
-def describe_more(names: Sequence[str], more: int) -> blocks.Blocks:
-    """Add how many more there are, with the names of those that are known."""
-    if more > 0:
-        rest = ", …" if more > len(names[:_NAMED]) and len(names) <= _NAMED and names else ""
-        yield blocks.prose(f"  {more:,} more", f": {names_listed(names)}{rest}" if names else "", hang=4)
-
-
-def describe_question(name: str, question: str, *, hang: int) -> blocks.Blocks:
-    """Add the name and the question of a case."""
+def _question(name: str, question: str, hang: int) -> blocks.Labelled:
     called = blocks.shortened(blocks.one_line(name, 1000), _LONGEST_NAME)
-    yield blocks.Labelled(called, question, indent=2, hang=hang, lines=3)
+    return blocks.Labelled(called, question, hang=hang, lines=3)
 
 
-def describe_case(name: str, row: Row, *, hang: int) -> blocks.Blocks:
+def describe_case(turns: Sequence[Case], *, hang: int) -> blocks.Blocks:
     """Add a case: the question, what was expected and given, the words that nothing supports, and why."""
-    shown = exchanges(row)
-    is_single = shown[0].turn is None
-    if is_single:
-        yield from describe_question(name, shown[0].question, hang=hang)
-    for place, each in enumerate(shown[:3]):
-        if not is_single:
-            yield from describe_question("" if place else name, each.asked, hang=hang)
-        yield from describe_answers(
-            {"expected": each.expected, "got": each.answer},
-            hang=hang,
-            marks=unsupported_words(row) if is_single else (),
-            differs=changes_of_answer(row) if is_single else "",
-            reason=why(row, each.blame, verdict=each.verdict),
-        )
-
-
-def describe_answers(
-    texts: Mapping[str, str | None],
-    *,
-    hang: int,
-    marks: Iterable[tuple[int, int]] = (),
-    differs: str = "",
-    reason: str | None = None,
-) -> blocks.Blocks:
-    """Add texts below each other by their label, the last of them marked, what differs, and the reason."""
-    width = max(map(len, [*texts, "differs" if differs else "", "why" if reason else ""])) + 2
-    last = list(texts)[-1]
-    for label, text in texts.items():
-        if text is not None:
-            found = marks if label == last else ()
-            yield blocks.Labelled(label, text, indent=hang, hang=hang + width, marks=found, lines=4)
-    if differs:
-        yield blocks.Labelled("differs", differs, indent=hang, hang=hang + width, lines=3)
-    if reason is not None:
-        yield blocks.Labelled("why", reason, indent=hang, hang=hang + width, lines=3)
+    for place, each in enumerate(turns[:3]):
+        yield _question("" if place else each.name, each.asked, hang)
+        texts, beside = each.texts, {"differs": each.differs, "why": each.why}
+        inner = hang + 2 + max(map(len, [*texts, *(label for label, text in beside.items() if text)]))
+        for label, text in texts.items():
+            if text is not None:
+                marks = () if label in ("expected", "before") else each.marks
+                yield blocks.Labelled(label, text, indent=hang, hang=inner, marks=marks, lines=4)
+        for label, text in beside.items():
+            if text:
+                yield blocks.Labelled(label, text, indent=hang, hang=inner, lines=3)
 
 
 def describe_whole_case(
@@ -496,19 +538,19 @@ def describe_whole_case(
 ) -> blocks.Blocks:
     """Add everything that is needed to put an answer right, what was retrieved in its order included."""
     tags = ", ".join(() if row.sample is None else row.sample.tags)
-    shown = exchanges(row)
+    shown = cases_of(row)
     yield blocks.GAP
     title = f"{name}  {blocks.one_line(shown[0].question if shown[0].turn is None else row.id, 400)}"
     yield blocks.prose(title, blocks.Styled(f"   {tags}", blocks.DIM) if tags else "", hang=len(name) + 2)
     for each in shown:
         if each.turn is not None:
             yield blocks.Labelled(f"turn {each.turn}", each.question)
-        for label, text in (("expected", each.expected), ("got", each.answer)):
+        for label, text in each.texts.items():
             if text is not None:
-                marks = unsupported_words(row) if label == "got" and each.turn is None else ()
+                marks = each.marks if label == "got" else ()
                 yield blocks.Labelled(label, text, marks=marks, lines=12)
-        if each.turn is None and (changes := changes_of_answer(row)):
-            yield blocks.Labelled("differs", changes)
+        if each.differs:
+            yield blocks.Labelled("differs", each.differs)
         if each.verdict is not None:
             yield blocks.Labelled("verdict", _verdict_of(row, each.verdict))
         if fault := _fault_of(row, each.verdict, each.blame, is_listed=True):

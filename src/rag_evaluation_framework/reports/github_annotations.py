@@ -7,15 +7,9 @@ from pathlib import Path
 
 from rag_evaluation_framework.judging.verdict import GRADES
 from rag_evaluation_framework.reports.blocks import one_line
-from rag_evaluation_framework.reports.cases import counts_sentences, expected_and_got, failed_answers, kind_of
-from rag_evaluation_framework.reports.verdict_lines import (
-    headline,
-    listed_regressions,
-    verdict_of,
-    worse_answers,
-)
+from rag_evaluation_framework.reports.cases import counts_sentences, expected_and_got
+from rag_evaluation_framework.reports.verdict_lines import ListedCases, headline, listed_cases, verdict_of
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.results.verdicts import Regressions
 
 # GitHub shows ten annotations of a kind for each step: the verdict, the answers, and how many more there are.
 _LISTED = 8
@@ -41,31 +35,21 @@ def render(evaluation: Evaluation, *, manifest: Path | str = "agent.yaml") -> st
         lines.append(annotation("warning", told, file=file, title="rag-eval undecided"))
     lines += [annotation("notice", each, file=file, title="answers") for each in counts_sentences(evaluation)]
     if verdict.stopped is None:
-        moved = listed_regressions(evaluation)
-        lines += _listed(evaluation, level) if moved is None else _worse(evaluation, moved, level)
+        lines += _listed(listed_cases(evaluation), level)
     return "\n".join(lines)
 
 
-def _worse(evaluation: Evaluation, moved: Regressions, level: str) -> Iterator[str]:
-    for each in worse_answers(evaluation, _LISTED):
-        yield annotation(level, f"now: {each.now}", file=each.file or "", line=each.line, title="got worse")
-    if (more := len(moved.worse) - _LISTED) > 0:
-        yield annotation(level, f"{more:,} more got worse", file="", title="got worse")
-
-
-def _listed(evaluation: Evaluation, level: str) -> Iterator[str]:
-    found = failed_answers(evaluation)
-    for name, row in found.cases[:_LISTED]:
-        origin = None if row.sample is None else row.sample.origin
-        yield annotation(
-            level if row.verdict and row.verdict.has_failed else "notice",
-            f"{one_line(row.question)}: {expected_and_got(row)}",
-            file=str(evaluation.named_runs[name].head.configuration.get("dataset_path") or ""),
-            line=origin.line if origin else None,
-            title=kind_of(row),
-        )
-    if (more := found.listed - _LISTED) > 0:
-        yield annotation(level, f"{more:,} more in the run", file="", title="rag-eval")
+def _listed(found: ListedCases, level: str) -> Iterator[str]:
+    for first, *_ in found.cases[:_LISTED]:
+        row, severity = first.row, level
+        told = f"now: {first.answer}"
+        if found.moved is None:
+            severity = level if row.verdict and row.verdict.has_failed else "notice"
+            told = f"{one_line(row.question)}: {expected_and_got(row)}"
+        yield annotation(severity, told, file=first.file, line=first.line, title=first.kind)
+    if (more := found.total - _LISTED) > 0:
+        said, title = ("got worse", "got worse") if found.moved else ("in the run", "rag-eval")
+        yield annotation(level, f"{more:,} more {said}", file="", title=title)
 
 
 def annotation(

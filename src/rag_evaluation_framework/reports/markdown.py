@@ -8,14 +8,7 @@ from html import escape
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.reports.blocks import by, one_line
-from rag_evaluation_framework.reports.cases import (
-    counts_sentences,
-    exchanges,
-    failed_answers,
-    named_rows,
-    unsupported_words,
-    why,
-)
+from rag_evaluation_framework.reports.cases import Case, counts_sentences
 from rag_evaluation_framework.reports.compared_answers import (
     called,
     comparison_sentence,
@@ -28,15 +21,9 @@ from rag_evaluation_framework.reports.figure_rows import MovedRow, compared_rows
 from rag_evaluation_framework.reports.rows_screen import reading_sentences
 from rag_evaluation_framework.reports.sweep_screen import index_recalls
 from rag_evaluation_framework.reports.terminal import named_run_notes, not_scored_lines, reliability_lines
-from rag_evaluation_framework.reports.verdict_lines import (
-    headline,
-    listed_regressions,
-    verdict_of,
-    worse_answers,
-)
+from rag_evaluation_framework.reports.verdict_lines import headline, listed_cases, verdict_of
 from rag_evaluation_framework.results.comparison import Comparison
-from rag_evaluation_framework.results.evaluations import Evaluation, Row
-from rag_evaluation_framework.results.verdicts import Regressions
+from rag_evaluation_framework.results.evaluations import Evaluation
 
 _LISTED = 10
 _CHARACTERS = 300
@@ -84,16 +71,16 @@ def code(text: str) -> str:
     return f"`{one_line(text).replace('`', chr(39)).replace('|', '/')}`"
 
 
-def _marked(row: Row, answer: str | None) -> str:
-    """Return an answer with the words that nothing supports in bold."""
-    if answer is None:
-        return "–"
-    text, parts, done = answer[:_CHARACTERS], [], 0
-    for start, end in sorted(unsupported_words(row)) if answer == row.response.text else ():
+def _marked(case: Case) -> str:
+    """Return an answer with the words that nothing supports in bold; without one why there is none."""
+    if case.answer is None:
+        return escaped(case.row.error) if case.row.error else "–"
+    text, parts, done = case.answer[:_CHARACTERS], [], 0
+    for start, end in sorted(case.marks):
         if done <= start < end <= len(text):
             parts += [_within(text[done:start]), f"**{escaped(text[start:end])}**"]
             done = end
-    more = "…" if len(answer) > _CHARACTERS else ""
+    more = "…" if len(case.answer) > _CHARACTERS else ""
     return "".join([*parts, _within(text[done:])]).strip() + more or "–"
 
 
@@ -104,44 +91,22 @@ def _within(text: str) -> str:
 
 
 def _answers(evaluation: Evaluation) -> Iterator[str]:
-    """Yield the answers that got worse, else those that are wrong or partly correct."""
-    moved = listed_regressions(evaluation)
-    if moved is not None:
-        worse = worse_answers(evaluation, _LISTED)
-        rows = [
-            [
-                escaped(each.name),
-                escaped(each.question),
-                _within(each.before or "–"),
-                _marked(each.row, each.now),
-            ]
-            for each in worse
-        ]
-        yield _table(["", "question", "before", "now"], rows)
-        yield _rest(len(moved.worse) - len(rows), moved)
-    else:
-        found = failed_answers(evaluation)
-        named = named_rows(evaluation, found.cases[:_LISTED])
-        if rows := [cells for name, row in named for cells in _case(name, row)]:
-            yield _table(["", "question", "expected", "got", "why"], rows)
-            yield _rest(found.listed - len(named), None)
-
-
-def _rest(more: int, moved: Regressions | None) -> str:
-    told = [f"{more:,} more in the run."] if more > 0 else []
-    if moved is not None:
-        same = moved.paired - len(moved.worse) - len(moved.better)
-        told.append(f"{counted(same, 'answer is', 'answers are')} the same." if same else "")
-    return " ".join(filter(None, told))
-
-
-def _case(name: str, row: Row) -> Iterator[list[str]]:
-    """Yield a row for an answer, or one for each turn of a conversation that is not correct."""
-    for each in exchanges(row):
-        reason = why(row, each.blame, verdict=each.verdict)
-        got = escaped(row.error) if row.error and each.answer is None else _marked(row, each.answer)
-        expected = escaped(each.expected) if each.expected else "–"
-        yield [escaped(name), escaped(each.asked), expected, got, escaped(reason or "–")]
+    """Yield the answers behind the verdict, a row for each turn of a conversation, and how many more."""
+    found = listed_cases(evaluation)
+    shown, moved = found.cases[:_LISTED], found.moved
+    rows = [
+        [escaped(each.name), escaped(each.asked), escaped(each.before or each.expected or "–"), _marked(each)]
+        + ([] if moved else [escaped(each.why or "–")])
+        for turns in shown
+        for each in turns
+    ]
+    if rows:
+        labels = ["before", "now"] if moved else ["expected", "got", "why"]
+        yield _table(["", "question", *labels], rows)
+    told = [f"{found.total - len(shown):,} more in the run."] if rows and found.total > len(shown) else []
+    if moved is not None and (same := moved.paired - len(moved.worse) - len(moved.better)):
+        told.append(f"{counted(same, 'answer is', 'answers are')} the same.")
+    yield " ".join(told)
 
 
 def _figures(evaluation: Evaluation) -> str:

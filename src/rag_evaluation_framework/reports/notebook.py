@@ -30,12 +30,10 @@ from rag_evaluation_framework.reports.sweep_screen import sweep_advice
 from rag_evaluation_framework.reports.terminal import claim_of, reliability_lines
 from rag_evaluation_framework.reports.verdict_lines import (
     MARKS,
-    WorseAnswer,
     card_notes,
     headline,
-    listed_regressions,
+    listed_cases,
     verdict_of,
-    worse_answers,
 )
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
@@ -62,7 +60,7 @@ def render(thing: Evaluation | Comparison | Row, *, as_text: bool = False) -> st
     """Render it as HTML, or ``as_text`` of at most ten lines, which ends with what can be done next."""
     if isinstance(thing, Row):
         head = _head("", cases.sample_name(thing), "")
-        return _row_text(thing) if as_text else display(head, _case(thing, is_asked=False))
+        return _row_text(thing) if as_text else display(head, _case(cases.cases_of(thing), is_asked=False))
     if isinstance(thing, Comparison):
         return _comparison_text(thing) if as_text else _comparison(thing)
     return _evaluation_text(thing) if as_text else _evaluation(thing)
@@ -166,8 +164,7 @@ def _add_rows(
 
 
 def _row_text(row: Row) -> str:
-    found = (cases.why(row, each.blame, verdict=each.verdict) for each in cases.exchanges(row))
-    reasons = list(filter(None, found))
+    reasons = list(filter(None, [each.why for each in cases.cases_of(row)]))
     scores = ", ".join(f"{each.metric} {blocks.measure(each.metric, each.value)}" for each in row.scores[:6])
     told = [
         short_text("; ".join(reasons) or cases.kind_of(row), 98),
@@ -294,22 +291,16 @@ def _counted_by(number: int | str, told: str) -> str:
 
 
 def _cases(evaluation: Evaluation) -> Iterator[Html]:
-    """Yield the answers that got worse, else those that are wrong or partly correct."""
+    """Yield the answers behind the verdict, each to be opened."""
     if evaluation.kind == "systems":
         return
-    moved = listed_regressions(evaluation)
-    if moved is not None:
-        worse = worse_answers(evaluation, _CASES)
-        yield from (_opening(each.name, each.question, "got worse", _moved_case(each)) for each in worse)
-        more = len(moved.worse) - len(worse)
-    else:
-        found = cases.failed_answers(evaluation)
-        rows = found.cases[:_CASES]
-        more = found.listed - len(rows)
-        for name, row in cases.named_rows(evaluation, rows):
-            case = _case(row, is_asked=len(row.question) < _ASKED)
-            yield _opening(name, row.question, cases.kind_of(row), case)
-    if more > 0:
+    found = listed_cases(evaluation)
+    shown = found.cases[:_CASES]
+    for turns in shown:
+        first, question = turns[0], turns[0].row.question
+        case = _case(turns, is_asked=first.is_worse or len(question) < _ASKED)
+        yield _opening(first.name, question, first.kind, case)
+    if (more := found.total - len(shown)) > 0:
         yield element("p", f"{more:,} more", class_="dim")
 
 
@@ -321,38 +312,30 @@ def _opening(name: str, question: str, kind: str, inside: Html) -> Html:
     )
 
 
-def _case(row: Row, *, is_asked: bool) -> Html:
+def _case(turns: Sequence[cases.Case], *, is_asked: bool) -> Html:
     """Return what was expected and given, why it is wrong, and what was retrieved.
 
     ``is_asked``: the question stands above it.
     """
     lines: list[Html] = []
-    for each in cases.exchanges(row)[:_CASES]:
-        reason = cases.why(row, each.blame, verdict=each.verdict)
+    row, is_worse = turns[0].row, turns[0].is_worse
+    for each in turns[:_CASES]:
         if each.turn is not None or not is_asked:
             lines.append(labelled("asked", people_text(each.asked)))
-        if each.expected is not None:
-            lines.append(labelled("expected", people_text(each.expected)))
-        marks = cases.unsupported_words(row) if each.turn is None else ()
-        got = row.error or blocks.NOTHING if each.answer is None else marked(each.answer, marks)
-        lines.append(labelled("got", people_text(got)))
-        if reason is not None:
-            lines.append(labelled("why", reason))
-    if scores := ", ".join(
-        f"{each.metric} {blocks.measure(each.metric, each.value)}" for each in row.scores[:8]
-    ):
-        lines.append(labelled("scores", scores))
+        beside, got = each.texts
+        if is_worse or each.expected is not None:
+            lines.append(labelled(beside, people_text(each.texts[beside] or blocks.NOTHING)))
+        answer = row.error or blocks.NOTHING if each.answer is None else marked(each.answer, each.marks)
+        lines.append(labelled(got, people_text(answer)))
+        if each.why is not None:
+            lines.append(labelled("why", each.why))
+    if is_worse:
+        return element("dl", *lines, _retrieved(row))
+    scores = [f"{each.metric} {blocks.measure(each.metric, each.value)}" for each in row.scores[:8]]
+    lines += [labelled("scores", ", ".join(scores))] if scores else []
     trace = None if row.sample is None else row.sample.trace
     steps = [] if trace is None else trace.html()
     return element("dl", *lines, _retrieved(row), *steps)
-
-
-def _moved_case(worse: WorseAnswer) -> Html:
-    now = blocks.NOTHING if worse.now is None else worse.now
-    if now == worse.row.response.text:
-        now = marked(now, cases.unsupported_words(worse.row))
-    before = labelled("before", people_text(worse.before or blocks.NOTHING))
-    return element("dl", before, labelled("now", people_text(now)), _retrieved(worse.row))
 
 
 def _retrieved(row: Row) -> Html | None:

@@ -18,18 +18,7 @@ from rag_evaluation_framework.metrics.declaration import PASS_RATE, known_metric
 from rag_evaluation_framework.records.responses import EXPECTED
 from rag_evaluation_framework.records.scores import NO_CONTEXTS
 from rag_evaluation_framework.reports import blocks
-from rag_evaluation_framework.reports.cases import (
-    changes_of_answer,
-    counts_sentence,
-    describe_answers,
-    describe_cases,
-    describe_more,
-    describe_question,
-    failed_answers,
-    named_rows,
-    steps_sentence,
-    unsupported_words,
-)
+from rag_evaluation_framework.reports.cases import counts_sentence, describe_cases, steps_sentence
 from rag_evaluation_framework.reports.compared_answers import describe_comparison
 from rag_evaluation_framework.reports.figure_rows import (
     Demand,
@@ -51,15 +40,14 @@ from rag_evaluation_framework.reports.verdict_lines import (
     card_notes,
     headline,
     holds_rows,
+    listed_cases,
     verdict_of,
     way_on,
-    worse_answers,
 )
 from rag_evaluation_framework.results.comparison import RULES, Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, unscored
 from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY
 from rag_evaluation_framework.results.summaries import RELIABILITY, Figure, Unscored
-from rag_evaluation_framework.results.verdicts import Regressions
 
 KINDS_OF_GOLDEN = {
     "facts": "facts",
@@ -146,31 +134,15 @@ def claim_of(evaluation: Evaluation, said: blocks.Headline) -> str:
 
 
 def _cases(evaluation: Evaluation, *, everything: bool) -> blocks.Blocks:
-    word, moved = verdict_of(evaluation).word, evaluation.regressions
-    found = failed_answers(evaluation, everything=everything)
-    every = evaluation.counts.total if everything else 0
-    if moved is not None and moved.worse and (word == "undecided" or moved.word == "worse"):
-        yield from _worse_cases(evaluation, moved, full=every or (1 if word == "undecided" else _IN_FULL))
-    elif found.listed:
-        cases = named_rows(evaluation, found.cases)
-        full, asked = (_ALL_IN_FULL, 0) if found.listed <= _ALL_IN_FULL else (_IN_FULL, _ASKED)
-        if word == "passed" or (evaluation.kind == "golden" and word == "no gate"):
-            full, asked = 1, 0
-        yield from describe_cases(cases, full=every or full, asked=asked, total=found.listed)
-
-
-def _worse_cases(evaluation: Evaluation, moved: Regressions, *, full: int) -> blocks.Blocks:
-    answers = worse_answers(evaluation, max(full, 30))
-    asked = _ASKED if full > 1 else 0
-    hang = 4 + max(len(each.name) for each in answers[: full + asked]) if answers else 4
-    for place, each in enumerate(answers[: full + asked]):
-        yield from describe_question(each.name, each.question, hang=hang)
-        if place < full:
-            texts = {"before": each.before, "now": each.now}
-            marks, differs = unsupported_words(each.row), changes_of_answer(each.row)
-            yield from describe_answers(texts, hang=hang, marks=marks, differs=differs)
-    names = [each.name for each in answers[full + asked :]]
-    yield from describe_more(names, len(moved.worse) - min(full + asked, len(answers)))
+    word, found = verdict_of(evaluation).word, listed_cases(evaluation, everything=everything)
+    full, asked = _IN_FULL, _ASKED
+    if found.moved is None and found.total <= _ALL_IN_FULL:
+        full = _ALL_IN_FULL
+    is_beside = word == "passed" or (evaluation.kind == "golden" and word == "no gate")
+    if word == "undecided" if found.moved else is_beside:
+        full, asked = 1, 0
+    full = evaluation.counts.total if everything else full
+    yield from describe_cases(found.cases, full=full, asked=asked, total=found.total)
 
 
 # The figures.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import ceil, floor
 from pathlib import Path
@@ -20,19 +20,23 @@ from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.agent_shapes import DEFAULT_PATH
 from rag_evaluation_framework.evaluation.suites import JUDGE
 from rag_evaluation_framework.files.project_root import is_runs_directory
-from rag_evaluation_framework.judging.verdict import (
-    CORRECT,
-    PARTLY_CORRECT,
-    WRONG,
-    AnswerCounts,
-    original_sample_id,
-)
+from rag_evaluation_framework.judging.verdict import CORRECT, PARTLY_CORRECT, WRONG, AnswerCounts
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.samples import RECORDED_ROWS
 from rag_evaluation_framework.reports.blocks import Headline, measure, one_line
-from rag_evaluation_framework.reports.cases import in_common, names_listed, sample_name
+from rag_evaluation_framework.reports.cases import (
+    Case,
+    cases_of,
+    dataset_file,
+    failed_answers,
+    in_common,
+    named_rows,
+    names_listed,
+    sample_name,
+    worse_cases,
+)
 from rag_evaluation_framework.reports.messages import verdict_sentences as say
-from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS
 from rag_evaluation_framework.results.regressions import NOTHING_IN_COMMON
 from rag_evaluation_framework.results.run_folder import CELLS, in_runs, run_paths, short_id
@@ -54,7 +58,7 @@ MARKS = {
     "incomplete": "…",
 }
 
-_NAMED = 20
+_MOST_WORSE = 30
 _FULL = "the disk is full"
 _LONGEST_REASON = 48
 _STOPS = {_FULL: _FULL, "the target cannot be reached": "rag-eval cannot connect to the agent"}
@@ -331,7 +335,7 @@ def _more_lines(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     if verdict.word in ("failed", "undecided"):
         yield from (f"{each}." for each in _open_reasons(verdict))
     if moved is not None and moved.word == "worse":
-        yield from filter(None, [in_common([each.row for each in worse_answers(evaluation)])])
+        yield from filter(None, [in_common([each.row for each in worse_cases(evaluation)])])
     elif moved is not None and moved.unconfirmed and verdict.word == "failed":
         yield _no_longer_confirmed(moved)
     elif moved is not None and moved.paired and verdict.word in ("failed", "not evaluated"):
@@ -506,51 +510,24 @@ def _is_kept(evaluation: Evaluation) -> bool:
     return evaluation.kept is None and folder is not None
 
 
-def listed_regressions(evaluation: Evaluation) -> Regressions | None:
-    """Return what became of the answers where a report lists those that got worse, not those that failed."""
-    moved = evaluation.regressions
-    is_listed = moved is not None and moved.worse and verdict_of(evaluation).word != "passed"
-    return moved if is_listed else None
+class ListedCases(msgspec.Struct, frozen=True):
+    """The answers behind a verdict that reports list, and how many they are; what moved if they got worse."""
+
+    cases: Sequence[Sequence[Case]]
+    total: int
+    moved: Regressions | None = None
 
 
-class WorseAnswer(msgspec.Struct, frozen=True):
-    """An answer that got worse: its name, what was asked, and both answers as far as they are known."""
-
-    name: str
-    question: str
-    before: str | None
-    now: str | None
-    row: Row
-    file: str | None = None
-    line: int | None = None
-
-
-def worse_answers(evaluation: Evaluation, limit: int | None = None) -> list[WorseAnswer]:
-    """Return the answers that got worse since the baseline, up to ``limit`` of them."""
-    moved = evaluation.regressions
-    if moved is None:
-        return []
-    wanted = dict.fromkeys(moved.worse[:limit])
-    found: dict[tuple[str, str], WorseAnswer] = {}
-    for name, part in evaluation.named_runs.items():
-        ids = {sample_id for dataset, sample_id in wanted if dataset == part.name}
-        several = len(evaluation.parts) > 1
-        for row in part.rows if ids else ():
-            asked = original_sample_id(row.id) if part.head.repeats > 1 else row.id
-            # Of several answers one that does not pass is shown.
-            if asked in ids and ((part.name, asked) not in found or row.has_failed):
-                called = sample_name(row, by_line=part.kind != "golden")
-                origin = None if row.sample is None else row.sample.origin
-                found[part.name, asked] = WorseAnswer(
-                    f"{name}, {called}" if several else called,
-                    row.question,
-                    moved.answers.get((part.name, asked)),
-                    row.response.text if row.response.failure is None else row.error,
-                    row,
-                    str(part.head.configuration.get("dataset_path")),
-                    None if origin is None else origin.line,
-                )
-    return [found[each] for each in wanted if each in found]
+def listed_cases(evaluation: Evaluation, *, everything: bool = False) -> ListedCases:
+    """Return the answers that got worse where these decide, else those that failed, the worst first."""
+    word, moved = verdict_of(evaluation).word, evaluation.regressions
+    if moved is not None and moved.worse and (word == "undecided" or moved.word == "worse"):
+        worse = worse_cases(evaluation, None if everything else _MOST_WORSE)
+        return ListedCases([[each] for each in worse], len(moved.worse), moved)
+    found, runs = failed_answers(evaluation, everything=everything), evaluation.named_runs
+    files = [dataset_file(runs[part]) for part, _ in found.cases]
+    named = zip(named_rows(evaluation, found.cases), files, strict=True)
+    return ListedCases([cases_of(row, name, file=file) for (name, row), file in named], found.listed)
 
 
 # The command that goes on with a run: the one that began it, with what its head tells of the arguments.
