@@ -164,7 +164,7 @@ def test_what_there_is_is_documented() -> None:
     """Commands, metrics, names, extras and keys; what is printed from the code cannot be made up."""
     from rag_evaluation_framework.cli.main import program
     from rag_evaluation_framework.datasets import project_settings
-    from rag_evaluation_framework.evaluation import manifest
+    from rag_evaluation_framework.evaluation import manifest, option_table
     from rag_evaluation_framework.judging import rubrics
     from rag_evaluation_framework.metrics.declaration import all_metrics
 
@@ -189,7 +189,8 @@ def test_what_there_is_is_documented() -> None:
     assert keys["`spec.evaluation`"] == {*manifest._EVALUATION_KEYS, *manifest._GATE_KEYS}
     assert keys["Rubrics"] == set(rubrics._KEYS)
     text = page("configuration.md")
-    nested = [*manifest._DATASET_KEYS, *manifest._KEYS, *manifest._AUTH_KEYS, *manifest._REQUEST_KEYS]
+    of_judge = [each.key for each in option_table.declared("judge") if each.key]
+    nested = [*manifest._DATASET_KEYS, *of_judge, *manifest._AUTH_KEYS, *manifest._REQUEST_KEYS]
     files = (project_settings.EVALUATION_DEFAULTS, project_settings.PERFORMANCE)
     settings = [key for file in files for key in project_settings._keys(file)]
     parts = [part for key in settings if f"`{key}`" not in text for part in key.split(".")]

@@ -35,7 +35,7 @@ from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
 from rag_evaluation_framework.evaluation.targets import PythonCallable, RecordedRows
 from rag_evaluation_framework.extensions import Scorer, Target
 from rag_evaluation_framework.judging.cascade import support_from
-from rag_evaluation_framework.judging.methods import JudgeBudget, Methods, opened_methods
+from rag_evaluation_framework.judging.methods import Methods, Scoring, opened_methods
 from rag_evaluation_framework.metrics.declaration import available_metrics, parse_metric
 from rag_evaluation_framework.models.memory import RememberingModel
 from rag_evaluation_framework.models.spending import Spending
@@ -146,7 +146,7 @@ def test_what_a_judge_scores_is_scored_as_before_with_its_key_and_others_are_not
 def test_what_counts_for_all_of_a_run_is_not_sent_where_it_would_count_apart(judge: Judge) -> None:
     judge.verdict("bias", {"answer": "Sure."})
     with (
-        opened_methods(judge, budget=JudgeBudget(calls=9)) as budgeted,
+        opened_methods(Scoring(judge=judge, settings={"budget": 9})) as budgeted,
         pytest.raises(UsageError, match="judge_budget: calls are counted in one process"),
     ):
         pickle.dumps(budgeted)

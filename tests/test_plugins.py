@@ -16,7 +16,7 @@ from rag_evaluation_framework import UsageError, components, evaluate
 from rag_evaluation_framework.cli.main import main
 from rag_evaluation_framework.datasets.recognition import DIALECTS
 from rag_evaluation_framework.extensions import RENDERERS, Registry
-from rag_evaluation_framework.judging.methods import opened_methods
+from rag_evaluation_framework.judging.methods import Scoring, opened_methods
 from rag_evaluation_framework.metrics.declaration import INSTALLED
 from rag_evaluation_framework.reports.lists import component_rows
 
@@ -126,7 +126,7 @@ def test_a_judge_of_a_plugin_is_written_like_any_component(installed: Path) -> N
         evaluate(rows, metrics=["faithfulness"], judge="house(size=2)")
     with pytest.raises(UsageError, match="a cap in money needs prices"):
         evaluate(rows, metrics=["faithfulness"], judge="house", max_cost=1.0)
-    with opened_methods('house(model=large, host="http://127.0.0.1:9/v1")') as methods:
+    with opened_methods(Scoring(judge='house(model=large, host="http://127.0.0.1:9/v1")')) as methods:
         assert methods.judge is not None
         assert [model.name for model in methods.judge.models] == ["large"]
 

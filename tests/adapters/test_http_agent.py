@@ -27,11 +27,11 @@ from rag_evaluation_framework import (
     evaluate,
 )
 from rag_evaluation_framework.adapters import http_client
-from rag_evaluation_framework.adapters.http_agent import joined_address, shown_address
+from rag_evaluation_framework.adapters.http_agent import joined_address
 from rag_evaluation_framework.adapters.http_client import header_mask
 from rag_evaluation_framework.adapters.openai import OpenAIModel
 from rag_evaluation_framework.errors import TargetError
-from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
+from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets, shown_address
 from rag_evaluation_framework.evaluation.targets import PythonCallable, RecordedAnswers
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.records.responses import History

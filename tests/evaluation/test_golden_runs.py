@@ -27,7 +27,7 @@ from rag_evaluation_framework.datasets.golden_sets import FACTUAL, SPLITS
 from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.evaluation.golden_runs import find_splits, golden_manifest, plan_golden
 from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
-from rag_evaluation_framework.evaluation.preflight import Plan
+from rag_evaluation_framework.evaluation.plan import Plan
 from rag_evaluation_framework.evaluation.scored_answers import scored_result
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorer_for, scorers_for
 from rag_evaluation_framework.records.responses import Failure

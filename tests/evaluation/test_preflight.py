@@ -15,7 +15,7 @@ from rag_evaluation_framework import InputError, Milestones, Refusal, Sample, Tu
 from rag_evaluation_framework.errors import StorageError
 from rag_evaluation_framework.evaluation.manifest import Manifest, read_manifest
 from rag_evaluation_framework.evaluation.missing_fields import MissingFields, lacks
-from rag_evaluation_framework.evaluation.preflight import (
+from rag_evaluation_framework.evaluation.plan import (
     Selection,
     plan_evaluation,
     refuse_secrets,

@@ -29,8 +29,8 @@ from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.evaluation import blame
 from rag_evaluation_framework.evaluation.golden_runs import golden_manifest, plan_golden
+from rag_evaluation_framework.evaluation.run import run
 from rag_evaluation_framework.evaluation.scoring import scorers_for
-from rag_evaluation_framework.evaluation.suites import Suite, run_suite
 from rag_evaluation_framework.evaluation.targets import PythonCallable
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.judging.verdict import AnswerVerdict
@@ -198,14 +198,13 @@ GOLDEN = Path(__file__).parents[2] / "examples" / "golden"
 
 def golden_parts(runs: Path, resume: str | None = None) -> list[Evaluation]:
     manifest = golden_manifest(GOLDEN)
-    suite = Suite(
-        plan=plan_golden(manifest),
-        manifest=manifest,
+    plan = replace(
+        plan_golden(manifest),
         target=PythonCallable(lambda question: {"answer": question, "contexts": [question]}),
         runs_directory=runs,
         resumed=RunGroup.open(resume, runs) if resume else None,
     )
-    return [part for part in run_suite(suite).parts.values() if part.is_begun]
+    return [part for part in run(plan).parts.values() if part.is_begun]
 
 
 def test_an_answer_is_blamed_once_however_often_it_is_reported(

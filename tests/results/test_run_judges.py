@@ -11,7 +11,7 @@ import pytest
 
 from rag_evaluation_framework import Judge, Usage, UsageError
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
-from rag_evaluation_framework.evaluation.suites import RunSpending, judge_change, judge_fields
+from rag_evaluation_framework.evaluation.run import RunSpending, judge_change, judge_fields
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.models.clients import as_chat_model
 from rag_evaluation_framework.models.spending import CountedModel, Spending

@@ -19,10 +19,11 @@ from urllib.parse import quote, urlsplit
 import msgspec
 from msgspec.structs import replace
 
-from rag_evaluation_framework.adapters.http_agent import HttpAgent, joined_address, shown_address
+from rag_evaluation_framework.adapters.http_agent import HttpAgent, joined_address
 from rag_evaluation_framework.adapters.http_client import Reply, quoted
 from rag_evaluation_framework.errors import TargetError, counted
 from rag_evaluation_framework.evaluation.agent_shapes import CONTEXT_NAMES, DEFAULT_PATH, SHAPES, ReadAnswer
+from rag_evaluation_framework.evaluation.secrets import shown_address
 from rag_evaluation_framework.evaluation.targets import Ask
 from rag_evaluation_framework.files.strict_json import JsonPath
 from rag_evaluation_framework.records.responses import EXPECTED

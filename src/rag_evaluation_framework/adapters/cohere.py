@@ -14,9 +14,10 @@ from typing import Any
 
 from rag_evaluation_framework.adapters.calls import attempted
 from rag_evaluation_framework.adapters.extras import require_extra
-from rag_evaluation_framework.adapters.http_agent import joined_address, shown_address
+from rag_evaluation_framework.adapters.http_agent import joined_address
 from rag_evaluation_framework.adapters.http_client import header_mask, vendor_failure
 from rag_evaluation_framework.errors import MissingKeyError, TargetError, UsageError, counted, shown
+from rag_evaluation_framework.evaluation.secrets import shown_address
 from rag_evaluation_framework.extensions import Specification, extra_module
 from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.retrieval.embedders import EmbedderByRole, Role, check_texts

@@ -20,9 +20,10 @@ from urllib.parse import unquote
 
 from rag_evaluation_framework.adapters import langsmith
 from rag_evaluation_framework.adapters.calls import MAX_ATTEMPTS, BackgroundLoop, SharedAttempts
-from rag_evaluation_framework.adapters.http_agent import checked_headers, joined_address, shown_address
+from rag_evaluation_framework.adapters.http_agent import checked_headers, joined_address
 from rag_evaluation_framework.adapters.http_client import HttpClient, header_mask, status_failure
 from rag_evaluation_framework.errors import RagEvalError, TargetError, UsageError, counted, described
+from rag_evaluation_framework.evaluation.secrets import shown_address
 from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import atomic_writer

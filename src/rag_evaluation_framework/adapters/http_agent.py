@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from msgspec.structs import replace
 
@@ -43,7 +43,7 @@ from rag_evaluation_framework.evaluation.agent_shapes import (
     placeholders_in,
 )
 from rag_evaluation_framework.evaluation.agent_shapes import shape as shape_of
-from rag_evaluation_framework.evaluation.secrets import names_a_secret
+from rag_evaluation_framework.evaluation.secrets import secrets_in_address, shown_address
 from rag_evaluation_framework.evaluation.targets import Ask, replay
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.responses import Request, Response
@@ -215,14 +215,6 @@ def joined_address(url: str, path: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, whole, queries, ""))
 
 
-def shown_address(address: str) -> str:
-    """Return an address fit to be shown: without a user, a password or a query."""
-    without_query = address.partition("?")[0].partition("#")[0]
-    scheme, separator, rest = without_query.partition("://")
-    host, slash, path = rest.partition("/")
-    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
-
-
 def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the headers; a name or value that cannot be sent is an error that does not show the value."""
     for name, value in headers.items():
@@ -231,18 +223,6 @@ def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
         if not isinstance(value, str) or _CONTROL_CHARACTERS.intersection(value):
             raise UsageError(f"header {name}: expected one line of text")
     return dict(headers)
-
-
-def secrets_in_address(url: str) -> list[str]:
-    """Return what is secret in a URL: its password, and the parameters whose names say so."""
-    try:
-        parts = urlsplit(url.strip())
-        user, password = unquote(parts.username or ""), unquote(parts.password or "")
-    except ValueError:  # no URL; who opens it says so without showing it
-        return []
-    found = [value for name, value in parse_qsl(parts.query) if names_a_secret(name)]
-    # Basic authentication sends the two together, in base 64.
-    return [*found, parts.password or "", password, f"{user}:{password}"] if password else found
 
 
 def _refuse_two_authorizations(address: str, headers: Mapping[str, str]) -> None:

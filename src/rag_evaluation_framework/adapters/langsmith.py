@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rag_evaluation_framework.adapters.calls import attempted
-from rag_evaluation_framework.adapters.http_agent import checked_headers, joined_address, shown_address
+from rag_evaluation_framework.adapters.http_agent import checked_headers, joined_address
 from rag_evaluation_framework.adapters.http_client import header_mask, vendor_failure
 from rag_evaluation_framework.datasets.langsmith_examples import LANGSMITH
 from rag_evaluation_framework.datasets.schemas import decoded_issues
@@ -29,6 +29,7 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.evaluation.data import API_KEYS, HostedDataset
+from rag_evaluation_framework.evaluation.secrets import shown_address
 from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.judging.verdict import AnswerVerdict

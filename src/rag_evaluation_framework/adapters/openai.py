@@ -13,13 +13,7 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from rag_evaluation_framework.adapters.calls import MAX_ATTEMPTS, BackgroundLoop, SharedAttempts
-from rag_evaluation_framework.adapters.http_agent import (
-    HttpAgent,
-    checked_headers,
-    joined_address,
-    secrets_in_address,
-    shown_address,
-)
+from rag_evaluation_framework.adapters.http_agent import HttpAgent, checked_headers, joined_address
 from rag_evaluation_framework.adapters.http_client import (
     JSON_HEADERS,
     HttpClient,
@@ -37,6 +31,7 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.evaluation.attempts import was_reached
+from rag_evaluation_framework.evaluation.secrets import secrets_in_address, shown_address
 from rag_evaluation_framework.extensions import Specification
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.models.chat import Completion, EndpointWatch, Message, Schema

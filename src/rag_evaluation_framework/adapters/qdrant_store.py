@@ -20,9 +20,9 @@ from rag_evaluation_framework.adapters.extras import (
     place_of,
     require_extra,
 )
-from rag_evaluation_framework.adapters.http_agent import shown_address
 from rag_evaluation_framework.errors import TargetError, UnknownNameError, UsageError
 from rag_evaluation_framework.evaluation.frameworks import NEAREST, ExistingIndex
+from rag_evaluation_framework.evaluation.secrets import shown_address
 from rag_evaluation_framework.extensions import Embedder, Specification, component_text, extra_module
 from rag_evaluation_framework.files.strict_json import drop_nulls
 from rag_evaluation_framework.records.chunks import PositionAwareChunk

@@ -45,7 +45,7 @@ def command(context: click.Context, /, manifest: tuple[str, ...], **given: Any) 
 
     Exit code 0 whatever is found; 2: wrong usage or data; 3: the run is incomplete.
     """
-    given |= dict.fromkeys(_UNUSED) | options.scoring_of(given)
+    given |= {**dict.fromkeys(_UNUSED), "scoring": options.scoring_of(given)}
     is_asked = any(given[name] is not None for name in ("url", "target", "resume"))
     if not is_asked and manifest and not (len(manifest) == 1 and Path(manifest[0]).is_file()):
         return _of_runs(manifest, given)

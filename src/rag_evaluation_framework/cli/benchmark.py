@@ -200,6 +200,7 @@ def _asking(given: Mapping[str, Any], manifest: Any) -> tuple[Job, Searched | No
 
 def _searching(given: Mapping[str, Any]) -> tuple[Job, Searched | None, bool]:
     from rag_evaluation_framework.evaluation.benchmarks import indexed_retrieval
+    from rag_evaluation_framework.judging.methods import Scoring
 
     corpus = given["corpus"] or given["dataset"]
     if corpus is None:
@@ -217,7 +218,7 @@ def _searching(given: Mapping[str, Any]) -> tuple[Job, Searched | None, bool]:
         documents, **{"chunker": DEFAULT_CHUNKER, **chosen}, fetch_k=given["fetch_k"]
     )
     metrics = _measured(in_force("metrics") or (), ("hit@1", "mrr"))
-    job = _of(questions, given, metrics, documents=documents, target=searched.target)
+    job = _of(questions, given, metrics, scoring=Scoring(documents=documents), target=searched.target)
     return job, searched, False
 
 
@@ -226,14 +227,14 @@ def _of(
 ) -> Job:
     """Return the job of asking these questions, of an agent that is asked as a manifest says."""
     from rag_evaluation_framework.evaluation.jobs import Job, manifest_of
-    from rag_evaluation_framework.records.runs import Options
+    from rag_evaluation_framework.records.runs import Options, SampleChoice
 
     options = Options(allow_missing=True, attempt_timeout=given["timeout"], concurrency=given["concurrency"])
     job = Job(data=data, metrics=metrics, options=options, blame=False, **more)
     manifest = replace(manifest_of(job), thresholds=(), ci_gate=False, gate={})
     if api is not None:
         manifest = replace(manifest, api=api)
-    return replace(job, data=manifest, sample_size=given["sample_size"])
+    return replace(job, data=manifest, choice=SampleChoice(sample_size=given["sample_size"]))
 
 
 def _one(given: Mapping[str, Any], name: str) -> Any:

@@ -14,7 +14,6 @@ from rag_evaluation_framework.cli.options import (
     AS_JSON,
     DETAILS,
     FILE,
-    OF_THE_JUDGE,
     RUNS_DIR,
     SEED,
     WORKERS,
@@ -28,8 +27,10 @@ from rag_evaluation_framework.cli.options import (
 )
 from rag_evaluation_framework.cli.output import check_metrics, print_json, show_rendered
 from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.evaluation.option_table import declared
 
 if TYPE_CHECKING:
+    from rag_evaluation_framework.judging.methods import Scoring
     from rag_evaluation_framework.results.comparison import Comparison
     from rag_evaluation_framework.results.evaluations import Evaluation
 
@@ -116,18 +117,13 @@ def command(runs: tuple[str, ...], runs_dir: Path, **given: Any) -> int:
 
 
 def _refuse_options_of_a_judge() -> None:
-    for name in (*OF_THE_JUDGE, "max_cost", "embedder", "support", "corpus"):
+    for name in (*(each.name for each in declared("judge", "scoring")), "corpus"):
         if is_given(name):
             raise UsageError(f"--{name.replace('_', '-')}: expected with --judge-model, got it alone")
 
 
 def _judged(
-    systems: dict[str, Evaluation],
-    scoring: dict[str, Any],
-    *,
-    metrics: tuple[str, ...],
-    seed: int,
-    silent: bool,
+    systems: dict[str, Evaluation], scoring: Scoring, *, metrics: tuple[str, ...], seed: int, silent: bool
 ) -> Comparison:
     """Compare two runs by what a judge says of pairs of their answers."""
     from rag_evaluation_framework.cli.evaluation_output import progress_told
@@ -136,7 +132,7 @@ def _judged(
 
     if not metrics:
         raise click.MissingParameter(param_hint="'-m' / '--metric'", param_type="option")
-    with opened_methods(**scoring) as methods, progress_told(methods, silent=silent) as progress:
+    with opened_methods(scoring) as methods, progress_told(methods, silent=silent) as progress:
         return compare_judged(systems, metrics, methods, seed=seed, on_progress=progress)
 
 

@@ -15,6 +15,7 @@ from click.core import ParameterSource
 
 from rag_evaluation_framework.cli.options import SECRET, flag, new_screen, show
 from rag_evaluation_framework.errors import RagEvalError
+from rag_evaluation_framework.evaluation.option_table import DECLARED, declared
 from rag_evaluation_framework.files.project_root import in_project, project_root
 
 if TYPE_CHECKING:
@@ -30,11 +31,12 @@ _EVALUATION: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "metrics": ("", ("evaluate", "benchmark")),
     "citations.tolerance_chars": ("", _ASKING),
     "confidence_level": ("confidence", ("rank", "agreement", "calibrate", *_ASKING)),
-    "timeout_seconds": ("timeout", _ASKING),
-    "max_retries": ("max_attempts", _ASKING),
-    "concurrency": ("concurrency", _ASKING),
-    "seed": ("seed", _SEEDED),
     "output": ("", (*_ASKING, "score", "results", "trend", "compare", "benchmark")),
+    **{
+        each.project: (each.name, _SEEDED if each.project == "seed" else _ASKING)
+        for each in DECLARED.values()
+        if each.project
+    },
     **{f"retrieval.{name}": (name, _RETRIEVAL) for name in (*_OF_RETRIEVAL, "k", "fetch_k")},
     **{f"retrieval.{name}": (name, ("retrieval",)) for name in ("level", "rank_by", "cache")},
 }
@@ -206,23 +208,11 @@ def _remember(context: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 _ASIDE = frozenset({"help", "help_all", "show_config", "width", "color", "as_json", "details"})
 # The options that come before a key of ``agent.yaml``.
-_BEFORE = {
-    "url": ("url", "target"),
-    "datasets": ("datasets",),
-    "metrics": ("metrics",),
-    "repeats": ("repeats",),
-    "minScored": ("min_scored",),
-    "minResolved": ("min_resolved",),
-    "maxDrop": ("max_drop",),
-    "maxRegressions": ("max_regressions",),
-    "askAgain": ("ask_again",),
-    "onUndecided": ("on_undecided",),
-    "confidence": ("confidence",),
-    "maxErrors": ("max_errors",),
-    "maxCost": ("max_cost",),
-    "waive": ("waive",),
-    "judge": ("judge_models",),
+_BEFORE: dict[str, tuple[str, ...]] = {
+    each.key: (each.name,) for each in declared("gate", "scoring", "options") if each.key
 }
+_BEFORE |= {name: (name,) for name in ("datasets", "metrics")}
+_BEFORE |= {"url": ("url", "target"), "judge": ("judge_models",)}
 Row = tuple[str, str, str]
 """A setting, its value, and where that comes from."""
 

@@ -94,4 +94,4 @@ def command(context: click.Context, /, **given: Any) -> None:
     from rag_evaluation_framework.cli.evaluation_output import check_run, evaluated
 
     check_run(given, {name: given[option] for name, option in CHOICES})
-    context.exit(evaluated(given.pop("manifest"), {**given, **options.scoring_of(given)}))
+    context.exit(evaluated(given.pop("manifest"), {**given, "scoring": options.scoring_of(given)}))

@@ -24,8 +24,8 @@ from rag_evaluation_framework.errors import UnknownNameError, UsageError, counte
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.manifest import Manifest
+    from rag_evaluation_framework.evaluation.plan import Plan
     from rag_evaluation_framework.evaluation.secrets import Secrets
-    from rag_evaluation_framework.evaluation.suites import Suite
     from rag_evaluation_framework.extensions import Target
     from rag_evaluation_framework.models.spending import Prices
     from rag_evaluation_framework.records.runs import Progress, RunHead
@@ -155,7 +155,7 @@ def _evaluated(given: dict[str, Any]) -> int:
     from rag_evaluation_framework.evaluation.targets import RecordedRows
     from rag_evaluation_framework.files.atomic import check_writable
     from rag_evaluation_framework.judging.methods import kinship_warnings
-    from rag_evaluation_framework.records.runs import Options
+    from rag_evaluation_framework.records.runs import Options, SampleChoice
     from rag_evaluation_framework.results.run_groups import RunGroup
 
     scoring, runs = options.scoring_of(given), _resumed_runs(given["resume"], given["runs_dir"])
@@ -170,7 +170,7 @@ def _evaluated(given: dict[str, Any]) -> int:
         data=manifest,
         target=RecordedRows(),  # each of the models takes its place
         metrics=began.metrics if began else _metrics(given),
-        seed=began.choice.seed if began else given["seed"] or 0,
+        choice=SampleChoice(seed=began.choice.seed if began else given["seed"] or 0),
         runs_directory=folder,
         prices=next(iter(prices.values()), None),
         options=Options(
@@ -178,20 +178,20 @@ def _evaluated(given: dict[str, Any]) -> int:
             attempt_timeout=given["timeout"],
             allow_missing=began.choice.allow_missing if began else given["allow_missing"],
         ),
-        **scoring,
+        scoring=scoring,
     )
-    with prepared(job) as suite:
+    with prepared(job) as plan:
         if leader:
-            suite = replace(suite, plan=as_begun(suite.plan, {leader.head.dataset_id: leader}))
+            plan = as_begun(plan, {leader.head.dataset_id: leader})
         check_writable([folder, *(path.parent for path in paths.values())])
-        systems = _systems(suite, models, runs, {**given, "prices": prices})
-        warnings += (*suite.plan.warnings, *kinship_warnings(suite.methods, models))
+        systems = _systems(plan, models, runs, {**given, "prices": prices})
+        warnings += (*plan.warnings, *kinship_warnings(plan.methods, models))
         whole = replace(systems_of(systems), warnings=warnings)
-        document = _document(whole, suite, models, prices)
+        document = _document(whole, plan, models, prices)
         if given["as_json"]:
-            print_json(suite.secrets.mask_value(document))
+            print_json(plan.secrets.mask_value(document))
         else:
-            screen = options.new_screen(suite.secrets.mask)
+            screen = options.new_screen(plan.secrets.mask)
             _show(screen, whole, document)
             options.show(screen)
         # After the figures, that a full disk does not hide them.
@@ -228,18 +228,18 @@ def _diagnosed(given: Mapping[str, Any]) -> int:
 
 
 def _systems(
-    planned: Suite, models: Sequence[str], runs: Mapping[str, RunFolder], given: Mapping[str, Any]
+    planned: Plan, models: Sequence[str], runs: Mapping[str, RunFolder], given: Mapping[str, Any]
 ) -> dict[str, Evaluation]:
     """Ask every model what is left to ask; only an interrupt ends it before the last."""
     from rag_evaluation_framework.cli.evaluation_output import progress_told
-    from rag_evaluation_framework.evaluation import suites
+    from rag_evaluation_framework.evaluation import run as runs_of
     from rag_evaluation_framework.results.run_groups import RunGroup
 
-    (dataset,) = planned.plan.datasets
+    (dataset,) = planned.datasets
     for each in runs.values():
-        suites.check_scored_alike(each, dataset.scorers, planned.methods)
+        runs_of.check_scored_alike(each, dataset.scorers, planned.methods)
         price = given["prices"].get(each.head.configuration.get("model"))
-        suites.charge_earlier(replace(planned, prices=price), [each])
+        runs_of.charge_earlier(replace(planned, prices=price), [each])
     parameters, targets = _targets(models, runs, given, planned.secrets)
     parameters |= {"dataset_format": dataset.entry.format, "limit": given["limit"], _MODELS: list(models)}
     if runs:
@@ -252,14 +252,14 @@ def _systems(
         for model in models:
             run = runs.get(model)
             if run is not None and model not in targets:
-                found[model] = suites.evaluation_as_it_stands(dataset, run, planned.methods)
+                found[model] = runs_of.evaluation_as_it_stands(dataset, run, planned.methods)
                 continue
 
             def tell(_dataset: str, progress: Progress, model: str = model) -> None:
                 if line is not None:
                     line(model, progress)
 
-            suite = replace(
+            plan = replace(
                 planned,
                 manifest=replace(planned.manifest, configuration={"model": model, **parameters}),
                 target=targets[model],
@@ -267,7 +267,7 @@ def _systems(
                 resumed=None if run is None else RunGroup(run),
                 shown_target=model,
             )
-            whole = suites.run_suite(suite, on_progress=tell)
+            whole = runs_of.run(plan, tell)
             (found[model],) = whole.parts.values()
             parameters.setdefault(_FIRST_RUN, whole.head.run_id)
             if whole.outcome.interrupted:
@@ -282,9 +282,8 @@ def _targets(
 
     Samples that failed for want of the endpoint are left to do only where that endpoint is asked.
     """
-    from rag_evaluation_framework.adapters.http_agent import secrets_in_address, shown_address
     from rag_evaluation_framework.adapters.openai import BASE_URL, KEY_VARIABLE, OpenAIModel
-    from rag_evaluation_framework.evaluation.secrets import MaskedTarget
+    from rag_evaluation_framework.evaluation.secrets import MaskedTarget, secrets_in_address, shown_address
 
     address = given["base_url"] or os.environ.get(ADDRESS_VARIABLE) or BASE_URL
     if secrets_in_address(address):  # it is written down and shown
@@ -461,10 +460,10 @@ def _prices(texts: Sequence[str], models: Sequence[str]) -> dict[str, Prices]:
 
 
 def _document(
-    whole: Evaluation, suite: Suite, models: Sequence[str], prices: Mapping[str, Prices]
+    whole: Evaluation, plan: Plan, models: Sequence[str], prices: Mapping[str, Prices]
 ) -> dict[str, Any]:
     """Return everything as plain values."""
-    (dataset,) = suite.plan.datasets
+    (dataset,) = plan.datasets
     prompts = (sample.recorded.prompt for sample in dataset.selection() if sample.recorded)
     return {
         "dataset_id": dataset.name,

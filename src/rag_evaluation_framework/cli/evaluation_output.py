@@ -35,17 +35,18 @@ from rag_evaluation_framework.errors import (
     counted,
     refused,
 )
-from rag_evaluation_framework.evaluation.jobs import Job, carried_out, prepared
+from rag_evaluation_framework.evaluation.jobs import Job, prepared
 from rag_evaluation_framework.evaluation.manifest import Manifest
-from rag_evaluation_framework.evaluation.suites import Suite
+from rag_evaluation_framework.evaluation.option_table import fields_of
+from rag_evaluation_framework.evaluation.plan import Plan
+from rag_evaluation_framework.evaluation.run import run
 from rag_evaluation_framework.evaluation.targets import Address
 from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.files.atomic import check_writable, write_text_atomically
 from rag_evaluation_framework.files.project_root import project_root
 from rag_evaluation_framework.judging.methods import Methods
-from rag_evaluation_framework.metrics.declaration import metric_name
 from rag_evaluation_framework.models.spending import Prices
-from rag_evaluation_framework.records.runs import Options
+from rag_evaluation_framework.records.runs import Options, SampleChoice
 from rag_evaluation_framework.reports.json_report import evaluation_document, plan_document
 from rag_evaluation_framework.reports.messages.verdict_sentences import no_longer_confirmed
 from rag_evaluation_framework.reports.progress import ProgressLine
@@ -57,19 +58,8 @@ from rag_evaluation_framework.results.verdicts import Regressions
 Given = Mapping[str, Any]
 """The options of a command by name."""
 
-_DEMANDS = (
-    *("max_errors", "min_scored", "min_resolved", "max_drop", "max_regressions", "ask_again", "on_undecided"),
-    "confidence",
-)
-"""The options that are fields of the gate; those not given are as the manifest has them."""
-_OF_OPTIONS = (
-    *("datasets", "concurrency", "run_timeout", "max_attempts", "allow_missing", "repeats", "history"),
-    *("workers", "engine", "address", "traces"),
-)
-_OF_JOB = (
-    *("judge", "embedder", "support", "documents", "spending"),
-    *("sample_size", "resume", "blame", "baseline"),
-)
+_OF_OPTIONS = ("datasets", "history", "traces")
+_OF_JOB = ("scoring", "resume", "blame", "baseline")
 """The options that are fields of a job or of its options, under the same name."""
 
 
@@ -87,14 +77,13 @@ def check_run(given: Mapping[str, Any], choices: Mapping[str, Any], *, is_compar
 def evaluated(data: Path | Manifest, given: Given) -> int:
     """Evaluate what the options say, tell what came of it, and return the exit code."""
     given = mend_journals(given)
-    with told_how_to_resume(given["runs_dir"], given["resume"]), prepared(job_of(data, given)) as suite:
-        return _told(suite, given)
+    with told_how_to_resume(given["runs_dir"], given["resume"]), prepared(job_of(data, given)) as plan:
+        return _told(plan, given)
 
 
 def job_of(data: Path | Manifest, given: Given) -> Job:
     """Return what is to be evaluated, by those options that the command has."""
-    options = {name: given[name] for name in _OF_OPTIONS if name in given}
-    options |= {"attempt_timeout": given["timeout"]} if "timeout" in given else {}
+    options = fields_of("options", given) | {name: given[name] for name in _OF_OPTIONS if name in given}
     target, url = given.get("target"), given.get("url")
     return Job(
         data=data,
@@ -103,9 +92,8 @@ def job_of(data: Path | Manifest, given: Given) -> Job:
         default_metrics=in_force("metrics") or (),
         tolerance_chars=in_force("citations.tolerance_chars"),
         map=dict(given.get("mapped", ())) or None,
-        demands=demands_of(given),
-        tags=tuple(given.get("tags", ())),
-        seed=given["seed"] or 0,
+        gate=demands_of(given),
+        choice=SampleChoice(tags=tuple(given.get("tags", ())), **fields_of("choice", given)),
         runs_directory=given["runs_dir"],
         # The head of a run has the name of a component, which does not tell how it was made.
         given=given_again(NOT_RESUMED - {"target" if "(" in (target or "") else ""}),
@@ -119,75 +107,67 @@ def job_of(data: Path | Manifest, given: Given) -> Job:
 
 
 def demands_of(given: Given) -> dict[str, Any]:
-    """Return the fields of the gate that options set."""
-    demands = {name: given[name] for name in _DEMANDS if given.get(name) is not None}
-    demands |= _bounds(given.get("thresholds", ()))
-    if given.get("waive"):
-        demands["waive"] = frozenset(map(metric_name, given["waive"]))
+    """Return the fields of the gate that options set; thresholds switch it on."""
+    demands = fields_of("gate", given)
+    if given.get("thresholds"):
+        from rag_evaluation_framework.evaluation.golden_runs import thresholds_written
+
+        demands |= {"thresholds": thresholds_written(given["thresholds"]), "enabled": True}
     return demands
-
-
-def _bounds(thresholds: tuple[str, ...]) -> dict[str, Any]:
-    """Return what is demanded of the figures, which switches the gate on."""
-    if not thresholds:
-        return {}
-    from rag_evaluation_framework.evaluation.golden_runs import thresholds_written
-
-    return {"thresholds": thresholds_written(thresholds), "enabled": True}
 
 
 def measure_run(data: Path | Manifest, given: Given, tell: Callable[..., None]) -> int:
     """Ask what the options say, tell of a complete run with its gate, and return the exit code."""
     given = mend_journals(given)
-    with told_how_to_resume(given["runs_dir"], given["resume"]), prepared(job_of(data, given)) as suite:
-        if (evaluation := _carried_out(suite, given)) is None:
+    with told_how_to_resume(given["runs_dir"], given["resume"]), prepared(job_of(data, given)) as plan:
+        if (evaluation := _carried_out(plan, given)) is None:
             return 0
         if not evaluation.outcome.completed:
-            print_evaluation(evaluation, suite, given)
+            print_evaluation(evaluation, plan, given)
             return 3
-        tell([evaluation], suite.gate, given)
+        tell([evaluation], plan.gate, given)
         return 0
 
 
-def _carried_out(suite: Suite, given: Given) -> Evaluation | None:
+def _carried_out(plan: Plan, given: Given) -> Evaluation | None:
     """Carry out what was prepared, with its progress told; a dry run is told and ``None``."""
-    _check(suite, given)
+    _check(plan, given)
     if given["dry_run"]:
-        asked = suite.shown_target or "" if getattr(suite.target, "is_live", True) else None
-        print_plan(suite, target=asked, prices=_prices(given), as_json=given["as_json"])
+        asked = plan.shown_target or "" if getattr(plan.target, "is_live", True) else None
+        print_plan(plan, target=asked, prices=_prices(given), as_json=given["as_json"])
         return None
     with progress_told(
-        suite.methods, silent=given["as_json"], mask=suite.secrets.mask, names=_people_call(suite)
+        plan.methods, silent=given["as_json"], mask=plan.secrets.mask, names=_people_call(plan)
     ) as progress:
-        return carried_out(suite, progress)
+        return run(plan, progress)
 
 
-def _told(suite: Suite, given: Given) -> int:
-    if (evaluation := _carried_out(suite, given)) is None:
+def _told(plan: Plan, given: Given) -> int:
+    if (evaluation := _carried_out(plan, given)) is None:
         return 0
     try:
-        _tell(evaluation, suite, given)
+        _tell(evaluation, plan, given)
     except BrokenPipeError:
         # Whoever was reading went away, as with `| head`; the verdict stands.
         drop_output()
     return 0 if evaluation.verdict is None else evaluation.verdict.exit_code
 
 
-def _people_call(suite: Suite) -> Mapping[str, str]:
+def _people_call(plan: Plan) -> Mapping[str, str]:
     """Return what people call the datasets, where files call them otherwise: the splits of golden sets."""
-    if suite.manifest.kind != "golden":
+    if plan.manifest.kind != "golden":
         return {}
     from rag_evaluation_framework.reports.terminal import KINDS_OF_GOLDEN
 
     return KINDS_OF_GOLDEN
 
 
-def _check(suite: Suite, given: Given) -> None:
+def _check(plan: Plan, given: Given) -> None:
     """Make sure, before the first request, that everything can be written."""
     if given["save_baseline"] is not None:
         check_writable([baseline_path(given["save_baseline"]).parent])
-    out, names = given["out"], [dataset.name for dataset in suite.plan.datasets]
-    if out is not None and _is_split(suite) and len(names) > 1 and not out.is_dir():
+    out, names = given["out"], [dataset.name for dataset in plan.datasets]
+    if out is not None and _is_split(plan) and len(names) > 1 and not out.is_dir():
         raise UsageError(f"--out: expected a folder that exists, for {', '.join(names)}; got {out}")
     if out is not None and out.suffix == ".shards" and out.exists():
         raise UsageError(f"--out: expected a folder that is not there yet, got {out}")
@@ -196,9 +176,9 @@ def _check(suite: Suite, given: Given) -> None:
     check_writable([given["runs_dir"]], option="--runs-dir")
 
 
-def _is_split(suite: Suite) -> bool:
+def _is_split(plan: Plan) -> bool:
     """Tell whether each dataset has a results document of its own; golden sets have one for all."""
-    return suite.manifest.kind != "golden"
+    return plan.manifest.kind != "golden"
 
 
 def _prices(given: Given) -> Prices | None:
@@ -206,34 +186,34 @@ def _prices(given: Given) -> Prices | None:
     return None if questions is None or answers is None else Prices(questions, answers)
 
 
-def print_plan(suite: Suite, *, target: str | None, prices: Prices | None, as_json: bool) -> None:
+def print_plan(plan: Plan, *, target: str | None, prices: Prices | None, as_json: bool) -> None:
     """Print what a run would do, and what it would cost; without a target nobody but a judge is asked."""
     from rag_evaluation_framework.evaluation.judge_forecast import judge_forecasts, summed
     from rag_evaluation_framework.reports.plan_screen import Outlook, describe_plan
 
-    forecasts = judge_forecasts(suite.plan, suite.target, seed=suite.choice.seed)
+    forecasts = judge_forecasts(plan, plan.target, seed=plan.choice.seed)
     outlook = Outlook(
-        plan=suite.plan,
+        plan=plan,
         target=target,
         prices=prices,
         forecasts=forecasts,
         judging=summed(forecasts.values()),
-        ask_again=0 if suite.baseline is None else suite.gate.ask_again,
+        ask_again=0 if plan.baseline is None else plan.gate.ask_again,
     )
     if as_json:
-        print_json(suite.secrets.mask_value(plan_document(outlook)))
+        print_json(plan.secrets.mask_value(plan_document(outlook)))
     else:
-        show(new_screen(suite.secrets.mask).draw(describe_plan(outlook)))
+        show(new_screen(plan.secrets.mask).draw(describe_plan(outlook)))
 
 
-def _tell(evaluation: Evaluation, suite: Suite, given: Given) -> None:
+def _tell(evaluation: Evaluation, plan: Plan, given: Given) -> None:
     """Print the evaluation, then write the files that were asked for, that a full disk hides nothing."""
-    mask = suite.secrets.mask
+    mask = plan.secrets.mask
     try:
-        print_evaluation(evaluation, suite, given, everything=given["everything"])
+        print_evaluation(evaluation, plan, given, everything=given["everything"])
     finally:  # Whoever was reading may go away, as with `| head`; the files are written all the same.
         keep_results(evaluation, given["runs_dir"])
-        _write_results(evaluation, suite, given["out"])
+        _write_results(evaluation, plan, given["out"])
         if given["save_baseline"] is not None:
             _save_baseline(evaluation, given["save_baseline"], force=given["force"])
         for option, renderer in (("junit", "junit"), ("markdown", "markdown")):
@@ -242,17 +222,17 @@ def _tell(evaluation: Evaluation, suite: Suite, given: Given) -> None:
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         _append(Path(summary), mask(evaluation.render("markdown")))
     is_at_github = os.environ.get("GITHUB_ACTIONS")
-    if is_at_github and (lines := evaluation.render("github", manifest=suite.manifest.file)):
+    if is_at_github and (lines := evaluation.render("github", manifest=plan.manifest.file)):
         # On standard error, which GitHub reads as well, so that --json stays JSON.
         click.echo(mask(lines), err=True)
 
 
-def print_evaluation(evaluation: Evaluation, suite: Suite, given: Given, **shown: Any) -> None:
+def print_evaluation(evaluation: Evaluation, plan: Plan, given: Given, **shown: Any) -> None:
     """Print an evaluation as JSON where that is wanted, else on a screen."""
     if given["as_json"]:
-        print_json(suite.secrets.mask_value(evaluation_document(evaluation)))
+        print_json(plan.secrets.mask_value(evaluation_document(evaluation)))
     else:
-        show_rendered(evaluation, suite.secrets.mask, details=given["details"], **shown)
+        show_rendered(evaluation, plan.secrets.mask, details=given["details"], **shown)
 
 
 def _save_baseline(evaluation: Evaluation, name: str, *, force: bool) -> None:
@@ -301,11 +281,11 @@ def keep_results(evaluation: Evaluation, runs: Path) -> None:
             keep_quality(results_document(part, queries=False))
 
 
-def _write_results(evaluation: Evaluation, suite: Suite, out: Path | None) -> None:
+def _write_results(evaluation: Evaluation, plan: Plan, out: Path | None) -> None:
     if out is None:
         return
     _make_folder_of(out)
-    if not _is_split(suite):
+    if not _is_split(plan):
         if evaluation.outcome.completed:
             evaluation.save(out, format="results")
         return

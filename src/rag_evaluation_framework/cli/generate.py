@@ -339,9 +339,9 @@ def _nothing_made(drafts: Drafts, documents: int) -> str:
 
 def _capped(given: dict[str, Any], run: RunFolder | None) -> Spending | None:
     """Return the total with its cap, if there is one, and what the run has cost so far."""
-    from rag_evaluation_framework.judging.methods import capped
+    from rag_evaluation_framework.models.spending import Spending
 
-    spending = capped(given["max_cost"])
+    spending = None if given["max_cost"] is None else Spending(given["max_cost"])
     if spending is not None and None in (given["price_input"], given["price_output"]):
         raise UsageError(f"--max-cost: {given['model']} has no price. Give --price-input and --price-output.")
     if spending is not None and run is not None:

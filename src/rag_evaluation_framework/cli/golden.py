@@ -84,4 +84,4 @@ def command(context: click.Context, /, **given: Any) -> None:
         thresholds=given.pop("thresholds"),
         history=given["history"],
     )
-    context.exit(evaluated(manifest, {**given, **options.scoring_of(given)}))
+    context.exit(evaluated(manifest, {**given, "scoring": options.scoring_of(given)}))

@@ -9,33 +9,28 @@ import click
 from click.formatting import wrap_text
 
 from rag_evaluation_framework.cli.options import flag
+from rag_evaluation_framework.evaluation.option_table import DECLARED
 
 HELP_ALL = "rag_evaluation_framework.help_all"
 """In the ``meta`` of a context: whether every option is to be explained."""
 
-# Which options belong together, by the names of their parameters; others stand under "More".
+# Which options belong together beside those that are declared; others stand under "More".
 _GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Gate": (
-        *("max_drop", "max_regressions", "ask_again", "on_undecided", "repeats", "max_errors"),
-        *("confidence", "min_scored", "min_resolved", "waive", "thresholds", "baseline"),
-        *("save_baseline", "force"),
-    ),
-    "Requests": (
-        *("timeout", "run_timeout", "concurrency", "max_attempts", "allow_missing", "seed", "runs_dir"),
-        *("resume", "ask_damaged", "allow_host", "history", "price_input", "price_output", "workers"),
-        *("engine", "address"),
-    ),
-    "Judge": (
-        *("judge_models", "judge_url", "judge_key_env", "votes", "rubric", "judge_cache"),
-        *("judge_concurrency", "judge_timeout", "judge_budget", "judge_all", "precision"),
-        *("max_cost", "support"),
-    ),
-    "Traces": ("since", "until", "services", "where"),
-    "Statistics": ("resamples", "test", "paired_test", "level", "blame"),
-    "Files": (
-        *("out", "output", "junit", "markdown", "as_json", "corpus", "glob", "embedder", "format_", "config"),
-    ),
-    "Screen": ("details", "everything", "width", "color"),
+    title: (*(each.name for each in DECLARED.values() if each.group == title), *names)
+    for title, names in {
+        "Gate": ("thresholds", "baseline", "save_baseline", "force"),
+        "Requests": (
+            *("runs_dir", "resume", "ask_damaged", "allow_host", "history", "price_input", "price_output"),
+        ),
+        "Judge": (),
+        "Traces": ("since", "until", "services", "where"),
+        "Statistics": ("resamples", "test", "paired_test", "level", "blame"),
+        "Files": (
+            *("out", "output", "junit", "markdown", "as_json", "corpus", "glob", "format_", "config"),
+            "configs",
+        ),
+        "Screen": ("details", "everything", "width", "color"),
+    }.items()
 }
 _MORE = "More"
 _HYPHEN = "\u2011"

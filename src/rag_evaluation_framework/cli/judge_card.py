@@ -8,24 +8,23 @@ from typing import Any
 import click
 import msgspec
 
-from rag_evaluation_framework.cli.options import (
-    AS_JSON,
-    FOLDER,
-    OF_THE_JUDGE,
-    SCORING_OPTIONS,
-    option,
-    with_all,
-)
+from rag_evaluation_framework.cli.options import AS_JSON, FOLDER, option, settings, with_all
 from rag_evaluation_framework.cli.output import tell
 from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.evaluation.option_table import fields_of
 from rag_evaluation_framework.judging.judge_card import FOLDER as CARDS
 from rag_evaluation_framework.judging.judge_card import calls_of_a_card, keep_card, make_card
-from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE, capped, opened_methods
-from rag_evaluation_framework.models.spending import Spending
+from rag_evaluation_framework.judging.methods import Scoring, opened_methods
+from rag_evaluation_framework.models.chat import HOW_TO_JUDGE
 from rag_evaluation_framework.reports.overviews import describe_judge_card, spending_text
 
 # Those that name a judge, without the rubric and without remembered verdicts: a card is measured anew.
-_JUDGE = with_all((*SCORING_OPTIONS[:4], *SCORING_OPTIONS[6:9]))
+_JUDGE = with_all(
+    settings(
+        *("judge_models", "judge_url", "judge_key_env", "votes", "judge_concurrency", "judge_timeout"),
+        "max_cost",
+    )
+)
 
 EXAMPLES = """\b
 Examples:
@@ -53,13 +52,12 @@ def command(context: click.Context, /, cards: Path, as_json: bool, **given: Any)
     to reply; and the time and cost of a reply. Exits with 1 if a fault was shown. Figures of this judge are
     then shown with what the card says, and a gate refuses a card that is older than the prompts.
     """
-    spending = capped(given.pop("max_cost")) or Spending()
-    told = {ours: given[name] for name, ours in OF_THE_JUDGE.items() if given.get(name)}
-    settings = {**told, "models": tuple(dict.fromkeys(given["judge_models"]))}
-    if not settings["models"]:
+    judge = {**fields_of("judge", given), "models": tuple(dict.fromkeys(given["judge_models"]))}
+    if not judge["models"]:
         raise UsageError(f"judge-card: needs a judge: {HOW_TO_JUDGE}")
-    with opened_methods(settings, spending=spending) as methods:
-        if methods.judge is None:
+    with opened_methods(Scoring(judge=judge, max_cost=given["max_cost"])) as methods:
+        spending = methods.spending
+        if methods.judge is None or spending is None:
             raise UsageError(f"judge-card: needs a judge: {HOW_TO_JUDGE}")
         if not as_json:
             click.echo(f"{methods.judge.name}: {calls_of_a_card()}", err=True)

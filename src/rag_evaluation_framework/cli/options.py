@@ -17,11 +17,13 @@ import click
 from click.core import ParameterSource
 
 from rag_evaluation_framework.errors import UsageError
+from rag_evaluation_framework.evaluation.option_table import DECLARED, declared, fields_of
 from rag_evaluation_framework.files.project_root import in_project
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from rag_evaluation_framework.judging.methods import Scoring
     from rag_evaluation_framework.reports.screen import Screen
 
 C = TypeVar("C", bound=Callable[..., Any])
@@ -126,15 +128,6 @@ SEED = option(
     "--seed", "Random seed; the same seed gives the same results.", type=click.IntRange(0), default=0
 )
 
-TIMEOUT = option(
-    "--timeout",
-    "Seconds allowed for one request, or for all turns of a conversation together.",
-    type=Amount(0.1, 3600),
-    default=60.0,
-)
-ALLOW_MISSING = flag(
-    "--allow-missing", "Skip a metric where a sample lacks what it needs, instead of refusing the dataset."
-)
 BASE_URL = option(
     "--base-url URL", "URL of the model's OpenAI-compatible endpoint, e.g. http://localhost:8000/v1."
 )
@@ -143,13 +136,31 @@ KEY_ENV = option(
 )
 
 
-concurrency = partial(
-    option,
-    "--concurrency",
-    "Maximum number of requests at the same time.",
-    type=click.IntRange(1, 10_000),
-    default=16,
-)
+def setting(name: str, **wish: Any) -> Option[Any]:
+    """Return the option of a declared setting."""
+    told = DECLARED[name]
+    types: dict[str, Any] = {
+        "number": Amount(told.least, told.most, min_open=told.is_above),
+        "whole": click.IntRange(int(told.least), None if told.most is None else int(told.most)),
+        "choice": click.Choice(told.words),
+        "seed": int,
+        "file": EXISTING_FILE,
+        "folder": FOLDER,
+    }
+    wish = {"type": types.get(told.type), "default": told.default, "called": name, **wish}
+    wish |= {"is_flag": True} if told.type == "flag" else {}
+    wish |= {"multiple": True} if told.type == "names" else {}
+    otherwise = "" if told.otherwise is None else f"  [default: {told.otherwise}]"
+    return option(told.flag, f"{told.help}{otherwise}", **wish)
+
+
+def settings(*names: str) -> tuple[Option[Any], ...]:
+    """Return the options of several declared settings."""
+    return tuple(map(setting, names))
+
+
+TIMEOUT, ALLOW_MISSING, MAX_COST = settings("timeout", "allow_missing", "max_cost")
+concurrency = partial(setting, "concurrency")
 metrics_option = partial(repeated, "-m, --metric NAME", called="metrics")
 
 
@@ -164,16 +175,7 @@ def with_all(options: Iterable[Option[Any]]) -> Option[Any]:
     return decorated
 
 
-_WORKERS = "Number of worker processes; it does not change the results.  [default: all cores but one]"
-_ENGINE = "What does the work: processes on this machine, or workers of a Ray cluster."
-_ADDRESS = "Ray cluster to join, such as auto or host:6379.  [default: RAY_ADDRESS, else started here]"
-WORKERS = with_all(
-    (
-        whole_number("--workers", _WORKERS),
-        option("--engine", _ENGINE, type=click.Choice(["processes", "ray"]), default="processes"),
-        option("--address ADDRESS", _ADDRESS),
-    )
-)
+WORKERS = with_all(settings("workers", "engine", "address"))
 
 
 # The options that ``rag-eval evaluate`` and ``rag-eval golden`` share: target, limits, gate, output.
@@ -262,28 +264,9 @@ TARGET: tuple[Option[Any], ...] = (
     ),
 )
 LIMITS: tuple[Option[Any], ...] = (
-    whole_number("--sample-size", "Use only N samples of each dataset or split, drawn at random."),
-    option(
-        "--seed",
-        "Random seed; the same seed draws the same samples and gives the same figures.  [default: 0]",
-        type=int,
-    ),
-    whole_number(
-        "--repeats",
-        "Ask each sample N times, to tell noise from change; it passes if more than half of its answers "
-        "do.  [default: 1]",
-    ),
-    TIMEOUT,
-    option(
-        "--run-timeout",
-        "Seconds allowed for each dataset or split; a longer run is left incomplete (exit code 3).",
-        type=Amount(0.1),
-    ),
-    concurrency(),
+    *settings("sample_size", "seed", "repeats", "timeout", "run_timeout", "concurrency"),
     WORKERS,
-    option(
-        "--max-attempts", "Maximum number of attempts for each sample.", type=click.IntRange(1, 20), default=5
-    ),
+    *settings("max_attempts"),
     RESUME,
     ASK_DAMAGED,
     RUNS_DIR,
@@ -300,55 +283,12 @@ GATE: tuple[Option[Any], ...] = (
         "US dollars for a million output tokens of the target, for a dry run and --max-cost.",
         type=Amount(0),
     ),
-    option(
-        "--max-errors", "Number of failed requests that the gate allows.", type=click.IntRange(0), default=0
-    ),
-    option(
-        "--confidence",
-        "What a threshold applies to: the mean, or the less favourable end of its interval.  [default: mean]",
-        type=click.Choice(["mean", "lower-bound"]),
-    ),
-    option(
-        "--min-scored SHARE",
-        "Share of the samples a metric applies to that must be scored for its threshold to be "
-        "evaluated.  [default: 0.9]",
-        type=Amount(0, 1),
-    ),
-    option(
-        "--min-resolved SHARE",
-        "Share of the retrieved names that must mean documents of the dataset for retrieval metrics "
-        "to be evaluated.  [default: 0.5]",
-        type=Amount(0, 1),
-    ),
-    repeated(
-        "--waive METRIC",
-        "Let the gate pass although the threshold of this metric, or the baseline, was not evaluated; "
-        "may be repeated.",
-    ),
+    *settings("max_errors", "confidence", "min_scored", "min_resolved", "waive"),
     option(
         "--baseline RUN",
         "Run, results file or branch to compare with; switches the gate on, which fails if worse.",
     ),
-    whole_number(
-        "--max-regressions",
-        "Fail if more than N answers that were correct in the baseline became wrong.  [default: 0]",
-        least=0,
-    ),
-    whole_number(
-        "--ask-again",
-        "How often to ask a question again that got worse than in the baseline, 0 to 5.  [default: 5]",
-        least=0,
-    ),
-    option(
-        "--max-drop D",
-        "Fail unless every drop from the baseline is shown (95 %) to be below D.",
-        type=Amount(0),
-    ),
-    option(
-        "--on-undecided",
-        "Exit code of UNDECIDED: 1 with fail, 0 with pass.  [default: fail]",
-        type=click.Choice(["pass", "fail"]),
-    ),
+    *settings("max_regressions", "ask_again", "max_drop", "on_undecided"),
     option(
         "--save-baseline NAME",
         "Save this run in data/evaluation/results, so that later runs can be compared with it by "
@@ -367,75 +307,8 @@ OUTPUT: tuple[Option[Any], ...] = (
 
 # The options that say how answers are scored: by which judge, which embedder, against which documents.
 
-MAX_COST: Option[Any] = option(
-    "--max-cost USD",
-    "Most US dollars to spend in total; no call is made that could exceed it. Needs prices.",
-    type=Amount(0, min_open=True),
-)
-
 SCORING_OPTIONS: tuple[Option[Any], ...] = (
-    repeated(
-        "--judge-model MODEL",
-        "Model that judges: a name, or openai(model=…, base_url=…); several make a panel.",
-        called="judge_models",
-    ),
-    option(
-        "--judge-url URL", "URL of the judge's OpenAI-compatible endpoint, e.g. http://localhost:8000/v1."
-    ),
-    option(
-        "--judge-key-env NAME", "Environment variable that holds the judge's key.  [default: OPENAI_API_KEY]"
-    ),
-    option(
-        "--votes",
-        "Number of times each judge is asked; the majority counts.  [default: 1]",
-        type=click.IntRange(1),
-    ),
-    option("--rubric FILE", "YAML file with the criteria of the metric rubric.", type=EXISTING_FILE),
-    option(
-        "--judge-cache",
-        "Folder in which verdicts are cached, so that nothing is asked twice.",
-        type=FOLDER,
-        default=Path(".rag-eval") / "judgements",
-    ),
-    option(
-        "--judge-concurrency",
-        "Maximum number of questions put to the judge at the same time.",
-        type=click.IntRange(1, 256),
-        default=16,
-    ),
-    option(
-        "--judge-timeout SECONDS",
-        "Seconds allowed for one attempt to ask the judge; a question gets up to 5 attempts.",
-        type=Amount(0.1, 3600),
-        default=60.0,
-    ),
-    MAX_COST,
-    option(
-        "--judge-budget CALLS",
-        "Most calls to make to the judge; a sample takes one for each question of its metrics, times "
-        "--votes. The samples to judge are drawn, and the means of all samples are estimated.",
-        type=click.IntRange(1),
-    ),
-    option(
-        "--judge-all",
-        "Ask the judge about every answer, also where a label, a check or a refusal decides.",
-        is_flag=True,
-        default=None,
-    ),
-    option(
-        "--precision HALF",
-        "Judge samples drawn at random until the interval of each judged metric is ± this or narrower, "
-        "or the budget is used up.",
-        type=Amount(0, 1, min_open=True),
-    ),
-    option(
-        "--embedder EMBEDDER", "Embedder that compares texts by meaning: hashing, openai(model=…) or onnx(…)."
-    ),
-    option(
-        "--support METHOD",
-        "What decides which claims the evidence supports: lexical, judge, a model on this machine, as "
-        "in entailment(path=DIR), or several: cascade(lexical, judge).  [default: the judge, else lexical]",
-    ),
+    *settings(*(each.name for each in declared("judge", "scoring"))),
     option(
         "--corpus DIR",
         "Folder of the documents that answers cite.  [default: the dataset's own documents]",
@@ -445,41 +318,23 @@ SCORING_OPTIONS: tuple[Option[Any], ...] = (
 )
 
 
-# The options of a judge as :class:`JudgeSettings` calls them.
-OF_THE_JUDGE = {
-    "judge_models": "models",
-    "judge_url": "url",
-    "judge_key_env": "key_env",
-    "votes": "votes",
-    "rubric": "rubric",
-    "judge_cache": "cache",
-    "judge_concurrency": "concurrency",
-    "judge_timeout": "timeout",
-    "judge_budget": "budget",
-    "judge_all": "all",
-    "precision": "precision",
-}
-
-
 scoring_options = with_all((*SCORING_OPTIONS, ALLOW_HOST))
 """Gives a command the options above; :func:`scoring_of` reads them."""
 
 
-def scoring_of(given: dict[str, Any]) -> dict[str, Any]:
-    """Take the options of scoring out of those given to a command, as ``evaluate`` takes them."""
-    from rag_evaluation_framework.judging.methods import capped
+def scoring_of(given: dict[str, Any]) -> Scoring:
+    """Return what answers are scored with, by the options of a command."""
+    from rag_evaluation_framework.judging.methods import Scoring
     from rag_evaluation_framework.records.documents import Corpus
 
-    judge = {ours: given.pop(name) for name, ours in OF_THE_JUDGE.items()}
-    judge["models"] = tuple(dict.fromkeys(judge["models"])) or None
-    corpus, glob = given.pop("corpus"), given.pop("glob")
-    return {
-        "judge": {name: value for name, value in judge.items() if value is not None},
-        "spending": capped(given.pop("max_cost")),
-        "embedder": given.pop("embedder"),
-        "support": given.pop("support"),
-        "documents": None if corpus is None else Corpus.from_folder(corpus, glob),
-    }
+    judge = fields_of("judge", given)
+    judge |= {"models": tuple(dict.fromkeys(judge["models"]))} if "models" in judge else {}
+    corpus = given["corpus"]
+    return Scoring(
+        judge=judge,
+        documents=None if corpus is None else Corpus.from_folder(corpus, given["glob"]),
+        **fields_of("scoring", given),
+    )
 
 
 # What may hold a secret is not written down.
@@ -489,8 +344,8 @@ _NAMES = ("mapped", "thresholds", "judge_key_env", "key_env", "model", "dataset_
 NOT_RESUMED = frozenset(
     (
         *("answers", "manifest", "folder", "url", "target", "history", "datasets", "metrics", "tags"),
-        *("sample_size", "seed", "repeats", "allow_missing", "resume", "ask_damaged", "runs_dir", "dry_run"),
-        *("as_json", "details", "everything"),
+        *("resume", "ask_damaged", "runs_dir", "dry_run", "as_json", "details", "everything"),
+        *(each.name for each in DECLARED.values() if not each.is_resumed),
     )
 )
 """What a resume is not told again: what the head of its run tells, and how things are shown."""

@@ -262,7 +262,7 @@ def _unescaped(body: str) -> str:
 
 
 def _show(outcome: Probe, lines: dict[str, Any] | None, url: str, file: Path | None) -> None:
-    from rag_evaluation_framework.adapters.http_agent import shown_address
+    from rag_evaluation_framework.evaluation.secrets import shown_address
     from rag_evaluation_framework.files.yaml_documents import encode
 
     screen = new_screen()

@@ -107,7 +107,7 @@ def _samples(data: Any) -> list[tuple[str | None, Sample]]:
 
     if isinstance(data, Path) and data.suffix in (".yaml", ".yml") and not data.name.endswith(".eval.yaml"):
         from rag_evaluation_framework.evaluation.manifest import read_manifest
-        from rag_evaluation_framework.evaluation.preflight import source_of
+        from rag_evaluation_framework.evaluation.plan import source_of
 
         entries = read_manifest(data).datasets
         return [(entry.name, sample) for entry in entries for sample in source_of(entry).stream()]

@@ -15,19 +15,21 @@ What is asked for stands in options, and below them in a ``.config.yaml``::
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rag_evaluation_framework.cli import options
-from rag_evaluation_framework.cli.configuration import DATASET_OR_NOTHING, is_given
+from rag_evaluation_framework.cli.configuration import DATASET_OR_NOTHING, is_given, project_dataset
 from rag_evaluation_framework.cli.help_pages import LongCommand
 from rag_evaluation_framework.cli.main import Steps
 from rag_evaluation_framework.cli.output import print_json
-from rag_evaluation_framework.errors import InputError, UnknownNameError, UsageError, counted, invalid, shown
-from rag_evaluation_framework.files.project_root import project_root
+from rag_evaluation_framework.datasets.project_settings import EVALUATION_DEFAULTS, read_settings
+from rag_evaluation_framework.errors import InputError, UsageError, counted
+from rag_evaluation_framework.files.project_root import CONFIGURATIONS, project_root
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.records.documents import Corpus
@@ -49,14 +51,9 @@ _COMPARED_CHUNKERS = (
 _COMPARED_RETRIEVERS = ("bm25", "dense", "fused")
 _COMPARED = ("chunker", "embedder", "retriever", "reranker", "index")
 _NONE = "none"
-# The settings of the file's section, and those beside it.
-_PATHS = ("corpus", "cache", "dataset", "output")
-_TEXTS = ("chunker", "embedder", "retriever", "store", "index", "reranker")
-_NUMBERS = ("k", "fetch_k", "seed")
-_NOT_REPEATED = ("fetch_k", "seed")
-_WORDS = ("glob", "level", "rank_by")
-_SECTION = ("corpus", *_WORDS, *_TEXTS, "k", "fetch_k", "cache")
-_BESIDE = ("dataset", "output", "seed")
+_LISTED = ("chunker", "embedder", "retriever", "store", "index", "reranker", "k", "fetch_k", "seed")
+_STATED = ("corpus", "cache", "glob", "level", "rank_by", "dataset", "output", *_LISTED)
+"""The settings of a configuration file that a sweep is made by."""
 _NOT_GIVEN_AGAIN = frozenset(
     {"resume", "ask_damaged", "runs_dir", "as_json", "per_query", "output", "details", "width", "color"}
 )
@@ -76,7 +73,18 @@ Examples:
 
 
 _COMMON = (
-    *("dataset", "chunker", "retriever", "embedder", "store", "reranker", "k", "config", "output", "details"),
+    *(
+        "dataset",
+        "chunker",
+        "retriever",
+        "embedder",
+        "store",
+        "reranker",
+        "k",
+        "configs",
+        "output",
+        "details",
+    ),
 )
 
 
@@ -86,7 +94,18 @@ def _tried(name: str, default: str) -> options.Option[Any]:
     return options.repeated(f"--{name} SPEC", told)
 
 
-@click.command("retrieval", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
+class _Command(LongCommand):
+    """A command whose ``--config`` takes all files that a shell makes of a pattern."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        words: list[str] = []
+        for word in args:
+            is_next = words[-2:-1] == ["--config"] and word.endswith((".config.yaml", ".config.json"))
+            words += ["--config", word] if is_next else [word]
+        return super().parse_args(ctx, words)
+
+
+@click.command("retrieval", cls=_Command, common=_COMMON, epilog=EXAMPLES)
 @click.argument("corpus", type=DATASET_OR_NOTHING, required=False)
 @options.option(
     "--dataset FILE|ID",
@@ -117,10 +136,10 @@ def _tried(name: str, default: str) -> options.Option[Any]:
 )
 @options.option("--rank-by METRIC", "Metric that orders the table.  [default: recall at the level]")
 @options.option("--cache DIR", "Folder in which embeddings are kept for later runs.", type=_PATH)
-@options.option(
+@options.repeated(
     "--config FILE",
-    "Configuration file (.config.yaml); options take precedence over it.",
-    type=options.EXISTING_FILE,
+    "Configuration file (.config.yaml) or pattern; options take precedence over it.",
+    called="configs",
 )
 @options.option("--out DIR", "Folder for .results.json files and sweep.json.", called="output", type=_PATH)
 @options.option("--resume RUN", "Continue this sweep; finished searches are not repeated.")
@@ -134,7 +153,7 @@ def _tried(name: str, default: str) -> options.Option[Any]:
 @options.flag("--per-query", "With --json: also print the scores of every query.")
 @options.DETAILS
 @options.AS_JSON
-def command(config: Path | None, runs_dir: Path, resume: str | None, **given: Any) -> int:
+def command(configs: tuple[str, ...], runs_dir: Path, resume: str | None, **given: Any) -> int:
     """Compare how well chunkers, embedders, retrievers and rerankers find what the questions need in CORPUS.
 
     CORPUS is a folder of documents, or a dataset that holds its documents (a BEIR folder, an .eval.json).
@@ -152,7 +171,7 @@ def command(config: Path | None, runs_dir: Path, resume: str | None, **given: An
     options.mend_journals({**given, "resume": resume, "runs_dir": runs_dir})
     chosen = {name: given.pop(name) for name in ("test", "workers", "engine", "address")}
     as_json, details, per_query = (given.pop(name) for name in ("as_json", "details", "per_query"))
-    asked = _settings(given, config)
+    asked = _settings(given, configs)
     choice = Options(level=asked.get("level"), **chosen)
     with options.told_how_to_resume(runs_dir, resume):
         sweep = _swept(asked, choice, runs_dir, resume, is_shown=not as_json)
@@ -233,14 +252,16 @@ def _keep_quality(sweep: Evaluation, runs: Path) -> None:
         keep_quality({**document, "evaluation_id": f"{sweep.head.run_id}/{part.head.run_id}"})
 
 
-def _settings(given: Mapping[str, Any], config: Path | None) -> dict[str, Any]:
-    """Join options, which come first, with a configuration file, and this with the project's settings.
+def _settings(given: Mapping[str, Any], configs: Sequence[str]) -> dict[str, Any]:
+    """Join options, which come first, with configuration files, and these with the project's settings.
 
     What may be repeated is a list.
     """
     there = {name: value for name, value in given.items() if value not in (None, ())}
     asked = {name: value for name, value in there.items() if not is_given(name)}
-    stated = _stated(config) if config is not None else {}
+    stated: dict[str, Any] = {}
+    for path in _named_files(configs):
+        stated |= _stated(path)
     asked |= stated
     asked |= {name: value for name, value in there.items() if is_given(name)}
     # The questions of the project are not those of another dataset.
@@ -248,42 +269,38 @@ def _settings(given: Mapping[str, Any], config: Path | None) -> dict[str, Any]:
     asked.setdefault("corpus", asked.get("dataset"))
     if asked["corpus"] is None:
         raise UsageError("corpus: expected a folder of documents or a dataset that holds some, got none")
-    within = "" if config is None else f"{config}: "
-    for name in (*_TEXTS, *_NUMBERS):
+    for name in _LISTED:
         value = asked.get(name, ())
-        is_listed = isinstance(value, tuple) or (isinstance(value, list) and name not in _NOT_REPEATED)
-        listed = list(value) if is_listed else [value]
-        # YAML's empty value among the parts is ``none``.
-        asked[name] = listed = [_NONE if each is None and name in _TEXTS else each for each in listed]
-        kind = str if name in _TEXTS else int
-        if wrong := [each for each in listed if not isinstance(each, kind) or isinstance(each, bool)]:
-            of_texts = "specifications such as recursive(chunk_size=200)"
-            expected = of_texts if name in _TEXTS else "a whole number"
-            raise UsageError(f"{within}{name}: expected {expected}, got {shown(wrong[0])}")
+        asked[name] = list(value) if isinstance(value, tuple) else [value]
     if not any(asked[name] for name in _COMPARED):
         asked |= {"chunker": list(_COMPARED_CHUNKERS), "retriever": list(_COMPARED_RETRIEVERS)}
     return asked
 
 
-def _stated(config: Path) -> dict[str, Any]:
-    """Return what the file says, its paths made relative to where the command runs."""
-    from rag_evaluation_framework.datasets.value_files import read_configuration
+def _named_files(configs: Sequence[str]) -> Iterator[Path]:
+    """Yield the files that are named or match a pattern; of a project's, those that evaluations run by."""
+    for named in configs:
+        found = [Path(named)] if Path(named).is_file() else sorted(map(Path, glob(named)))  # noqa: PTH207  # may be absolute
+        if not found:
+            raise UsageError(f"--config: there is no file {named}.")
+        others = [name for name in CONFIGURATIONS if name != EVALUATION_DEFAULTS]
+        yield from (path for path in found if path.name.partition(".")[0] not in others)
 
-    whole = read_configuration(config)
-    section = whole.get("retrieval", {})
-    if not isinstance(section, Mapping):
-        raise invalid("retrieval", "chunker, k and so on by name", section).located(str(config))
-    if unknown := next((name for name in section if name not in _SECTION), None):
-        raise UnknownNameError("setting of retrieval", str(unknown), _SECTION)
-    values = {**section, **{name: whole[name] for name in _BESIDE if name in whole}}
-    for name in (*_PATHS, *_WORDS):
-        if not isinstance(values.get(name, ""), str | None):
-            raise invalid(name, "a path" if name in _PATHS else "a word", values[name]).located(str(config))
-    return {
-        name: config.parent / str(value) if name in _PATHS else value
-        for name, value in values.items()
-        if value is not None or name in _TEXTS
-    }
+
+def _stated(path: Path) -> dict[str, Any]:
+    """Return what a file says; its paths are relative to its project or, in none, to the file itself."""
+    folder = path.parent
+    is_of_project = (folder.name, folder.parent.name) == ("config", "data")
+    root = folder.parent.parent if is_of_project else folder
+    found: dict[str, Any] = {}
+    for setting in read_settings(path, EVALUATION_DEFAULTS).values():
+        name, value = setting.key.rpartition(".")[2], setting.value
+        if name == "dataset" and not (root / value).exists():
+            value = project_dataset(value)
+        elif name in ("corpus", "cache", "dataset", "output"):
+            value = root / value
+        found |= {name: value} if name in _STATED else {}
+    return found
 
 
 def retrieval_inputs(asked: Mapping[str, Any]) -> tuple[Corpus, Dataset | Path]:

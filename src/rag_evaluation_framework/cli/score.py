@@ -15,7 +15,7 @@ from rag_evaluation_framework.cli.output import MAP, NO_BLAME, print_json, show_
 from rag_evaluation_framework.errors import UsageError, counted
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.evaluation.suites import Suite
+    from rag_evaluation_framework.evaluation.plan import Plan
     from rag_evaluation_framework.records.steps import TraceChoice
     from rag_evaluation_framework.results.evaluations import Evaluation
 
@@ -95,7 +95,7 @@ def command(answers: str | None, out: Path | None, **given: Any) -> int:
 
     if out is not None:
         check_writable([out.parent])
-    given |= options.scoring_of(given)
+    given["scoring"] = options.scoring_of(given)
     if answers is not None and _is_data(Path(answers)):
         scored = _score_file(Path(answers), given)
         if scored is None:
@@ -171,7 +171,8 @@ def _score_file(path: Path, given: dict[str, Any]) -> Evaluation | None:
         print_plan,
         progress_told,
     )
-    from rag_evaluation_framework.evaluation.jobs import carried_out, prepared
+    from rag_evaluation_framework.evaluation.jobs import prepared
+    from rag_evaluation_framework.evaluation.run import run
     from rag_evaluation_framework.files.atomic import check_writable
 
     chosen = {"--metric": given["metrics"], "--sample": given["sample_size"]}
@@ -181,26 +182,26 @@ def _score_file(path: Path, given: dict[str, Any]) -> Evaluation | None:
     given = options.mend_journals(given)
     check_writable([given["runs_dir"]], option="--runs-dir")
     job = job_of(path, {**given, "traces": _traces_of(given)})
-    with options.told_how_to_resume(given["runs_dir"], given["resume"]), prepared(job) as suite:
+    with options.told_how_to_resume(given["runs_dir"], given["resume"]), prepared(job) as plan:
         if not given["as_json"]:
-            _say_reading(suite)
+            _say_reading(plan)
         if given["dry_run"]:
-            print_plan(suite, target=None, prices=None, as_json=given["as_json"])
+            print_plan(plan, target=None, prices=None, as_json=given["as_json"])
             return None
-        with progress_told(suite.methods, silent=given["as_json"], mask=suite.secrets.mask) as progress:
-            evaluation = carried_out(suite, progress)
+        with progress_told(plan.methods, silent=given["as_json"], mask=plan.secrets.mask) as progress:
+            evaluation = run(plan, progress)
         keep_results(evaluation, given["runs_dir"])
-        print_evaluation(evaluation, suite, given, reading=False)
+        print_evaluation(evaluation, plan, given, reading=False)
     return evaluation
 
 
-def _say_reading(suite: Suite) -> None:
+def _say_reading(plan: Plan) -> None:
     """Say which field, or whose format, is read before anything is scored: a wrong guess costs nothing."""
     from rag_evaluation_framework.datasets.recognition import recognise
     from rag_evaluation_framework.reports.rows_screen import describe_format, describe_reading
 
-    for dataset in suite.plan.datasets:
-        entry, screen = dataset.entry, options.new_screen(suite.secrets.mask)
+    for dataset in plan.datasets:
+        entry, screen = dataset.entry, options.new_screen(plan.secrets.mask)
         if dataset.reading is not None:
             screen.draw(describe_reading(dataset.reading))
         elif entry.path is not None:
@@ -221,8 +222,10 @@ def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
     if not given["metrics"]:
         raise click.MissingParameter(param_hint="'-m' / '--metric'", param_type="option")
     folder = latest_run(given["runs_dir"]) if run is None else RunFolder.open(run, given["runs_dir"])
-    scoring = {name: given[name] for name in ("judge", "embedder", "documents", "support", "spending")}
-    with opened_methods(**scoring) as methods, progress_told(methods, silent=given["as_json"]) as progress:
+    with (
+        opened_methods(given["scoring"]) as methods,
+        progress_told(methods, silent=given["as_json"]) as progress,
+    ):
         evaluation = scored_again(
             folder,
             given["metrics"],

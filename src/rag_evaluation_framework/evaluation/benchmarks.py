@@ -32,8 +32,9 @@ from rag_evaluation_framework.components import (
 )
 from rag_evaluation_framework.errors import ModelOutageError, RagEvalError, TargetError, counted, in_full
 from rag_evaluation_framework.evaluation.frameworks import existing_index
-from rag_evaluation_framework.evaluation.jobs import Job, carried_out, prepared
+from rag_evaluation_framework.evaluation.jobs import Job, prepared
 from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget
+from rag_evaluation_framework.evaluation.run import run
 from rag_evaluation_framework.extensions import Retriever, Target, component_text
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Request, Response
@@ -197,20 +198,20 @@ def run_benchmark(
     """
     if searched is not None:
         job = replace(job, target=searched.target)
-    with prepared(job) as suite, TemporaryDirectory(prefix="rag-eval-") as folder:
-        (dataset, *_) = suite.plan.datasets
+    with prepared(job) as plan, TemporaryDirectory(prefix="rag-eval-") as folder:
+        (dataset, *_) = plan.datasets
         samples = list(dataset.selection())
         with ResourceMeter(interval=_METER_SECONDS) as meter:
-            watch = _Watch(suite.target.name, len(samples), effort, on_step)
+            watch = _Watch(plan.target.name, len(samples), effort, on_step)
             if searched is not None:
                 _searched_again(searched, [sample.question for sample in samples], watch)
             else:
-                asyncio.run(_asked_again(suite.target, samples, watch))
-                answers = _Answers(suite.target.name, watch.responses)
-                suite = replace(suite, target=answers)
+                asyncio.run(_asked_again(plan.target, samples, watch))
+                answers = _Answers(plan.target.name, watch.responses)
+                plan = replace(plan, target=answers)
         on_step("scoring what was found")
-        evaluation = carried_out(replace(suite, runs_directory=Path(folder), kept=None))
-        document = suite.secrets.mask_value(results_document(evaluation))
+        evaluation = run(replace(plan, runs_directory=Path(folder), kept=None))
+        document = plan.secrets.mask_value(results_document(evaluation))
     timed = watch.timed(None if remote else meter.usage)
     return Benchmark(timed=timed, document=document, indexed={} if searched is None else searched.indexed)
 

@@ -236,7 +236,7 @@ def _judge() -> Iterator[Finding]:
     path = in_project("agent.yaml")
     with suppress(RagEvalError):
         if path.is_file():
-            judge = read_manifest(path).judge
+            judge = read_manifest(path).scoring.judge
             name = (judge.key_env if judge is not None else None) or name
     if os.environ.get(name):
         yield _right("judge", f"judge: a key is in {name}")

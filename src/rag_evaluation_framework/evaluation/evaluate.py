@@ -13,15 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, shown
 from rag_evaluation_framework.files.access import plain_name
 from rag_evaluation_framework.metrics.declaration import Metric
-from rag_evaluation_framework.records.runs import OnProgress, Options
+from rag_evaluation_framework.records.runs import OnProgress, Options, SampleChoice
 from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.gate import Gate, bounds_of
 from rag_evaluation_framework.results.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -31,34 +32,40 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.judging.methods import JudgeLike
     from rag_evaluation_framework.records.documents import Corpus
     from rag_evaluation_framework.records.scores import SupportMethod
-    from rag_evaluation_framework.results.gate import Gate
     from rag_evaluation_framework.retrieval.sweep import Grid
+
+
+class Wish(TypedDict, total=False):
+    """What ``evaluate`` takes besides: settings of the judge, of the sampling, and the most to spend."""
+
+    judge_budget: int | None
+    precision: float | None
+    judge_all: bool
+    max_cost: float | None
+    tags: str | Iterable[str]
+    sample_size: int | None
+    seed: int
 
 
 def evaluate(
     data: Data | Evaluation,
-    *,
     target: TargetLike | Mapping[str, TargetLike] | Grid | None = None,
     metrics: str | Metric | Iterable[str | Metric] | None = None,
+    *,
     map: Mapping[str, str] | None = None,  # noqa: A002  # as the door calls it
-    gate: Gate | Mapping[str, Any] | None = None,
-    baseline: str | Path | Evaluation | None = None,
     judge: JudgeLike | Mapping[str, Any] | None = None,
-    judge_budget: int | None = None,
-    precision: float | None = None,
-    judge_all: bool = False,
+    gate: Gate | Mapping[str, Any] | None = None,
+    sampling: Mapping[str, Any] | None = None,
+    options: Options | None = None,
+    baseline: str | Path | Evaluation | None = None,
     embedder: str | Embedder | None = None,
     support: str | SupportMethod | None = None,
     documents: Corpus | str | Path | None = None,
     blame: bool = True,
-    tags: str | Iterable[str] = (),
-    sample_size: int | None = None,
-    seed: int = 0,
-    max_cost: float | None = None,
     runs_directory: str | Path | None = None,
     resume: str | None = None,
-    options: Options | None = None,
     on_progress: OnProgress | None = None,
+    **wish: Unpack[Wish],
 ) -> Evaluation:
     """Put every sample to the target (or read the answers in the rows), score, decide the gate, return the
     result.
@@ -69,56 +76,72 @@ def evaluate(
     answers; several by name are compared with the first. Run files against qrels are ranked side by side; a
     grid of retrieval pipelines is swept over ``documents``, each cell a run. ``support`` decides which claims
     the evidence supports: ``entailment(path=…)``, ``cascade(lexical, judge)``. Without ``metrics`` the data
-    are scored by what they can bear; ``blame=False`` leaves out where each answer fails. No call to a priced
-    model passes ``max_cost``, in US dollars; the run can then be resumed, as after Ctrl-C. The judge is put
-    ``judge_budget`` calls at most, or asked until each interval is ± ``precision``: which samples it judges
-    is drawn, and the means are those of all samples. It is not asked about answers whose verdict a label, a
-    check, the user's own metric or an expected refusal decides, unless ``judge_all``.
+    are scored by what they can bear; ``blame=False`` leaves out where each answer fails. ``sampling`` says
+    which samples: their ``tags``, ``sample_size`` and ``seed``, which may also be given by themselves. No
+    call to a priced model passes ``max_cost``, in US dollars; the run can then be resumed, as after Ctrl-C.
+    The judge is put ``judge_budget`` calls at most, or asked until each interval is ± ``precision``: which
+    samples it judges is drawn, and the means are those of all samples. It is not asked about answers whose
+    verdict a label, a check, the user's own metric or an expected refusal decides, unless ``judge_all``.
     """
+    besides: dict[str, Any] = {**wish}
+    if unknown := set(besides) - set(Wish.__annotations__):
+        raise TypeError(f"evaluate() got an unexpected keyword argument {min(unknown)!r}")
     scored_by, options = None if metrics is None else _listed(metrics), options or Options()
-    for_answers: dict[str, Any] = {
-        "map": map,
+    choice = _chosen({**(sampling or {}), **{name: besides[name] for name in _SAMPLING if name in besides}})
+    scoring: dict[str, Any] = {
         "judge": judge,
-        "judge_all": judge_all,
         "embedder": embedder,
         "support": support,
         "documents": documents,
-        "tags": _listed(tags),
-        "sample_size": sample_size,
-        "runs_directory": runs_directory,
-        "resume": resume,
+        "max_cost": besides.get("max_cost"),
     }
+    said = {ours: besides.get(name) for name, ours in _OF_THE_JUDGE.items()}
+    settings = {name: value for name, value in said.items() if value is not None and value is not False}
     if isinstance(target, Mapping) and _are_rankings(data, target, options):
-        _refuse(
-            "runs against judgements",
-            {**for_answers, "judge_budget": judge_budget or precision, "max_cost": max_cost},
-        )
-        return _gated(_ranked(data, target, scored_by, baseline=baseline, options=options, seed=seed), gate)
+        unused = {"map": map, **scoring, "judge_budget": settings, "tags": choice.tags}
+        unused |= {"sample_size": choice.sample_size, "runs_directory": runs_directory, "resume": resume}
+        _refuse("runs against judgements", unused)
+        ranked = _ranked(data, target, scored_by, baseline=baseline, options=options, seed=choice.seed)
+        return ranked if gate is None else _gated(ranked, bounds_of(gate))
     from rag_evaluation_framework.evaluation.jobs import Job
-    from rag_evaluation_framework.judging.methods import JudgeBudget, capped
+    from rag_evaluation_framework.judging.methods import Scoring
 
-    is_budgeted = judge_budget is not None or precision is not None
     job = Job(
         data=list(data) if isinstance(data, Iterator) else data,
         target=target,
         metrics=scored_by,
-        gate=gate,
+        map=map,
+        scoring=Scoring(settings=settings, **scoring),
+        choice=choice,
+        gate=bounds_of(gate),
         baseline=baseline,
-        seed=seed,
-        spending=None if max_cost is None else capped(max_cost),
-        judge_budget=JudgeBudget(calls=judge_budget, precision=precision) if is_budgeted else None,
         options=options,
         blame=blame,
-        **for_answers,
+        runs_directory=runs_directory,
+        resume=resume,
     )
     return _evaluated(job, on_progress)
 
 
-async def evaluate_async(data: Data | Evaluation, **given: Any) -> Evaluation:
+_OF_THE_JUDGE = {"judge_budget": "budget", "precision": "precision", "judge_all": "all"}
+_SAMPLING = ("tags", "sample_size", "seed")
+
+
+def _chosen(given: Mapping[str, Any]) -> SampleChoice:
+    """Return which samples are asked."""
+    if unknown := next((name for name in given if name not in _SAMPLING), None):
+        raise UnknownNameError("setting of sampling", unknown, _SAMPLING)
+    size = given.get("sample_size")
+    if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 1):
+        raise UsageError(f"sample_size: expected a whole number of at least 1, got {shown(size)}")
+    return SampleChoice(**{**given, "tags": _listed(given.get("tags", ()))})
+
+
+async def evaluate_async(data: Data | Evaluation, *given: Any, **wish: Any) -> Evaluation:
     """Do what :func:`evaluate` does without blocking the event loop of the caller."""
     import asyncio
 
-    return await asyncio.to_thread(lambda: evaluate(data, **given))
+    return await asyncio.to_thread(lambda: evaluate(data, *given, **wish))
 
 
 def _listed(given: str | Metric | Iterable[str | Metric]) -> tuple[str, ...]:
@@ -134,17 +157,15 @@ def _listed(given: str | Metric | Iterable[str | Metric]) -> tuple[str, ...]:
 
 def _refuse(kind: str, given: Mapping[str, object]) -> None:
     """Refuse what is given although the evaluation of this kind of data or target does not use it."""
-    unused = [name for name, value in given.items() if value not in (None, (), False)]
+    unused = [name for name, value in given.items() if value not in (None, (), {}, False)]
     if unused:
         raise UsageError(f"{kind}: expected no {' and no '.join(unused)}, which this does not use")
 
 
-def _gated(evaluation: Evaluation, gate: Gate | Mapping[str, Any] | None) -> Evaluation:
-    if gate is None:
+def _gated(evaluation: Evaluation, gate: Gate | Mapping[str, Any]) -> Evaluation:
+    if not gate:
         return evaluation
-    from rag_evaluation_framework.evaluation.jobs import gate_of
-
-    demanded = gate_of(gate)
+    demanded = gate if isinstance(gate, Gate) else Gate(**gate)
     _check_measured(evaluation, demanded)
     if evaluation.parts_are != "systems":
         return replace(evaluation, verdict=demanded.decide(evaluation))
@@ -192,9 +213,6 @@ def _ranked(
 
 
 def _evaluated(job: Job, on_progress: OnProgress | None) -> Evaluation:
-    size = job.sample_size
-    if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 1):
-        raise UsageError(f"sample_size: expected a whole number of at least 1, got {shown(size)}")
     if isinstance(job.data, Evaluation):
         return _scored_again(job.data, job, on_progress)
     if isinstance(job.target, Mapping):
@@ -203,25 +221,27 @@ def _evaluated(job: Job, on_progress: OnProgress | None) -> Evaluation:
 
     if isinstance(job.target, Grid):
         return _swept(job.target, job)
-    from rag_evaluation_framework.evaluation.jobs import carried_out, prepared
+    from rag_evaluation_framework.evaluation.jobs import prepared
+    from rag_evaluation_framework.evaluation.run import run
 
-    with prepared(job) as suite:
-        return carried_out(suite, on_progress)
+    with prepared(job) as plan:
+        return run(plan, on_progress)
 
 
 def _scored_again(evaluation: Evaluation, job: Job, on_progress: OnProgress | None) -> Evaluation:
     from rag_evaluation_framework.evaluation.rescoring import scored_again
 
-    unused = ("target", "resume", "baseline", "map", "tags", "sample_size", "runs_directory")
-    _refuse("an evaluation is scored again", {name: getattr(job, name) for name in unused})
-    with job.open_methods(spending=job.spending) as methods:
+    unused = {name: getattr(job, name) for name in ("target", "resume", "baseline", "map")}
+    chosen = {"tags": job.choice.tags, "sample_size": job.choice.sample_size}
+    _refuse("an evaluation is scored again", {**unused, **chosen, "runs_directory": job.runs_directory})
+    with job.methods() as methods:
         again = scored_again(
             evaluation,
             job.metrics or tuple(evaluation.metrics),
             methods,
             format=job.options.format,
             blame=job.blame,
-            seed=job.seed,
+            seed=job.choice.seed,
             workers=job.options.crew,
             on_progress=on_progress,
         )
@@ -231,9 +251,10 @@ def _scored_again(evaluation: Evaluation, job: Job, on_progress: OnProgress | No
 def _swept(grid: Grid, job: Job) -> Evaluation:
     from rag_evaluation_framework.evaluation.grid_runs import evaluate_over
 
-    unused = ("gate", "baseline", "map", "judge", "judge_budget", "judge_all", "embedder", "support", "tags")
-    given = {name: getattr(job, name) for name in (*unused, "sample_size")}
-    _refuse("a grid of pipelines", {**given, "max_cost": job.spending})
+    scoring, unused = job.scoring, {name: getattr(job, name) for name in ("baseline", "map")}
+    unused |= {name: getattr(scoring, name) for name in ("judge", "embedder", "support", "max_cost")}
+    unused |= {"gate": job.gate or None, "judge_budget": scoring.settings, "tags": job.choice.tags}
+    _refuse("a grid of pipelines", {**unused, "sample_size": job.choice.sample_size})
     if len(job.metrics or ()) > 1:
         raise UsageError(
             f"metrics: expected one that a grid is ranked by, got {', '.join(job.metrics or ())}"
@@ -241,10 +262,10 @@ def _swept(grid: Grid, job: Job) -> Evaluation:
     return evaluate_over(
         job.data,  # type: ignore[arg-type]  # refused there, with what is expected
         grid,
-        documents=job.documents,
+        documents=scoring.documents,
         rank_by=job.metrics[0] if job.metrics else None,
         options=job.options,
-        seed=job.seed,
+        seed=job.choice.seed,
         runs_directory=job.runs_directory,
         resume=job.resume,
     )

@@ -30,7 +30,7 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest, read_manifest
-from rag_evaluation_framework.evaluation.preflight import (
+from rag_evaluation_framework.evaluation.plan import (
     DatasetPlan,
     Plan,
     context_warnings,
@@ -215,7 +215,7 @@ def plan_golden(manifest: Manifest, *, choice: SampleChoice | None = None, **wis
     warnings = threshold_warnings(manifest)
     for dataset in plan.datasets:
         warnings += (*_doubts(dataset), *context_warnings([dataset]))
-    return Plan(datasets=fitted, warnings=tuple(warnings), left_out=plan.left_out)
+    return replace(plan, datasets=fitted, warnings=tuple(warnings))
 
 
 def _check_splits(settings: Manifest, bounds: Sequence[Threshold], found: Mapping[str, Path]) -> None:

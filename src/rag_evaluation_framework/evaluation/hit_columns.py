@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from math import isfinite
 from typing import Any, Protocol, TypeAlias
 
@@ -222,14 +222,16 @@ class _SpanColumns(Columns):
 
     def __init__(self, truth: Mapping[str, Sequence[CharacterSpan]], chunking: Chunking) -> None:
         super().__init__()
-        self._truth = truth
-        self._omega: dict[str, float] = {}
+        self._truth, self._chunking = truth, chunking
         self._no_omega = _UNKNOWN_CHUNKS if chunking.chunker == EXISTING else self.no_truth
-        if chunking.chunker == EXISTING:
-            return
-        # Precision omega depends on the chunks alone, so it is computed once.
-        omega = evaluate_spans({}, truth, chunks=chunking.chunks)
-        self._omega = dict(zip(omega.query_ids, omega.per_query[_OMEGA].tolist(), strict=True))
+
+    @cached_property
+    def _omega(self) -> dict[str, float]:
+        """Precision omega, which depends on the chunks alone."""
+        if self._chunking.chunker == EXISTING:
+            return {}
+        omega = evaluate_spans({}, self._truth, chunks=self._chunking.chunks)
+        return dict(zip(omega.query_ids, omega.per_query[_OMEGA].tolist(), strict=True))
 
     def pair(self, sample: Sample, response: Response) -> Pair | None:
         relevant = self._truth.get(sample.id)

@@ -1,14 +1,14 @@
-"""A job for the engine: whatever people have as a manifest, checked before the first request, carried out.
+"""What a call or a command says, and the plan of a run that follows from it and from a manifest.
 
-:func:`prepared` checks everything that can be checked; carrying out what it returns asks, scores, gates and
-sums up. A resume is the same job with ``resume``.
+:func:`prepared` checks everything that can be checked and returns the plan of a run. A resume is the same job
+with ``resume``.
 """
 
 from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from itertools import islice
@@ -24,13 +24,20 @@ from msgspec.structs import replace
 from rag_evaluation_framework.datasets.recognition import recognise
 from rag_evaluation_framework.datasets.row_fields import nothing_to_score
 from rag_evaluation_framework.datasets.rows import rows_at, rows_in
-from rag_evaluation_framework.errors import InputError, RagEvalError, UsageError, counted, shown
+from rag_evaluation_framework.errors import InputError, Problems, RagEvalError, UsageError, counted
 from rag_evaluation_framework.evaluation.frameworks import only_finds
 from rag_evaluation_framework.evaluation.judge_budget import within_budget
 from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest, read_manifest
-from rag_evaluation_framework.evaluation.preflight import Plan, plan_evaluation, refuse_secrets, source_of
+from rag_evaluation_framework.evaluation.plan import (
+    DatasetPlan,
+    Plan,
+    check_measured,
+    plan_evaluation,
+    refuse_secrets,
+    source_of,
+)
+from rag_evaluation_framework.evaluation.run import other_judge_warnings
 from rag_evaluation_framework.evaluation.secrets import Secrets
-from rag_evaluation_framework.evaluation.suites import Suite, other_judge_warnings, run_suite
 from rag_evaluation_framework.evaluation.targets import (
     Address,
     RecordedRows,
@@ -41,24 +48,20 @@ from rag_evaluation_framework.evaluation.targets import (
     shown_target,
     target_of,
 )
-from rag_evaluation_framework.extensions import Embedder
 from rag_evaluation_framework.files.access import plain_name, read_bytes
 from rag_evaluation_framework.files.project_root import in_project
 from rag_evaluation_framework.files.repository import repository_state
 from rag_evaluation_framework.judging.methods import (
-    JudgeBudget,
-    JudgeLike,
     Methods,
+    Scoring,
     beyond_reach,
-    capped,
     kinship_warnings,
     opened_methods,
 )
-from rag_evaluation_framework.metrics.declaration import metric_name
-from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.records.runs import OnProgress, Options, SampleChoice
+from rag_evaluation_framework.metrics.declaration import check_metric, metric_name
+from rag_evaluation_framework.records.runs import Options, SampleChoice
 from rag_evaluation_framework.records.samples import ROWS, Dataset, Refusal, Sample
-from rag_evaluation_framework.results.baselines import Baseline, open_baseline
+from rag_evaluation_framework.results.baselines import open_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.kept_data import (
@@ -69,7 +72,6 @@ from rag_evaluation_framework.results.kept_data import (
     may_be_called_otherwise,
     read_samples,
 )
-from rag_evaluation_framework.results.results_documents import keep_verdict
 from rag_evaluation_framework.results.run_folder import (
     SAMPLES_FILE,
     RunFolder,
@@ -79,11 +81,10 @@ from rag_evaluation_framework.results.run_folder import (
     short_id,
 )
 from rag_evaluation_framework.results.run_groups import RunGroup
-from rag_evaluation_framework.results.verdicts import Threshold, read_thresholds
+from rag_evaluation_framework.results.verdicts import Threshold
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.models.spending import Prices, Spending
-    from rag_evaluation_framework.records.scores import SupportMethod
+    from rag_evaluation_framework.models.spending import Prices
     from rag_evaluation_framework.retrieval.sweep import Grid
 
 Data: TypeAlias = str | Path | Manifest | Dataset | Iterable[Sample] | Iterable[Mapping[str, Any]]
@@ -98,7 +99,7 @@ _OF_ANSWERS = frozenset({"answer_correctness", "faithfulness", "refusal_recall"}
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What ``evaluate`` is given; each is explained there."""
+    """What a call or a command says, before what a manifest says and before defaults."""
 
     data: Data | Evaluation
     target: TargetLike | Mapping[str, TargetLike] | Grid | None = None
@@ -108,88 +109,59 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     tolerance_chars: int | None = None
     """How far an end of a cited span may be off, where the metric does not say so itself."""
     map: Mapping[str, str] | None = None
-    gate: Gate | Mapping[str, Any] | None = None
-    demands: Mapping[str, Any] = {}
-    """Fields of the gate that options set, whatever a manifest says."""
+    scoring: Scoring = msgspec.field(default_factory=Scoring)
+    choice: SampleChoice = msgspec.field(default_factory=SampleChoice)
+    gate: Gate | Mapping[str, Any] = {}
+    """A gate, which is taken whole, or fields that come before those of a manifest."""
     baseline: str | Path | Evaluation | None = None
-    judge: JudgeLike | Mapping[str, Any] | None = None
-    judge_budget: JudgeBudget | None = None
-    """How much is judged, where that is not everything; ``None`` is what a manifest says."""
-    judge_all: bool = False
-    """Whether it is also asked about answers whose verdict is known without it."""
-    embedder: str | Embedder | None = None
-    support: str | SupportMethod | None = None
-    documents: Corpus | str | Path | None = None
-    tags: tuple[str, ...] = ()
-    sample_size: int | None = None
-    seed: int = 0
+    options: Options = msgspec.field(default_factory=Options)
+    blame: bool = True
+    """Whether it is looked for where each answer fails."""
+    prices: Prices | None = None
+    """What the target's tokens cost, where its answers are to count."""
     runs_directory: str | Path | None = None
     resume: str | None = None
     given: Sequence[str] = ()
     """The options of a command that a resume is to be given again."""
-    options: Options = msgspec.field(default_factory=Options)
-    blame: bool = True
-    """Whether it is looked for where each answer fails."""
-    spending: Spending | None = None
-    """What everything may cost together; ``None`` is what a manifest says."""
-    prices: Prices | None = None
-    """What the target's tokens cost, where its answers are to count."""
     needs_target: bool = False
     """Whether somebody has to be asked, even where the rows hold answers."""
 
-    def open_methods(self, **wish: Any) -> AbstractContextManager[Methods]:
-        """Set up what answers are scored with; ``wish`` is that of :func:`opened_methods`."""
-        given = (self.judge, self.embedder, self.documents)
-        runs = None if self.runs_directory is None else Path(self.runs_directory)
-        wish = {"support": self.support, "labels": labels_beside(runs), **wish}
-        wish |= {"budget": self.judge_budget, "judges_all": self.judge_all}
-        return opened_methods(*given, **wish)
+    @property
+    def runs(self) -> Path:
+        """The folder of runs, by default the project's."""
+        return in_project("runs") if self.runs_directory is None else Path(self.runs_directory)
 
-
-def carried_out(suite: Suite, on_progress: OnProgress | None = None) -> Evaluation:
-    """Ask, score, decide the gate and sum up what was prepared."""
-    evaluation = run_suite(suite, on_progress=on_progress)
-    if suite.manifest.kind == "golden":
-        from rag_evaluation_framework.evaluation.golden_runs import golden_evaluation
-
-        folder = Path(str(suite.manifest.configuration["golden"]))
-        evaluation = golden_evaluation(evaluation, folder)
-    keep_verdict(evaluation)
-    if suite.kept is not None:
-        parts = {name: replace(part, kept=suite.kept) for name, part in evaluation.parts.items()}
-        evaluation = replace(evaluation, parts=parts, kept=suite.kept)
-    return evaluation
+    def methods(self, declared: Scoring | None = None) -> AbstractContextManager[Methods]:
+        """Set up what answers are scored with; what is ``declared`` holds where nothing is said."""
+        labels = labels_beside(None if self.runs_directory is None else self.runs)
+        return opened_methods(self.scoring.over(declared or Scoring()), labels=labels)
 
 
 @contextmanager
-def prepared(job: Job) -> Iterator[Suite]:
+def prepared(job: Job) -> Iterator[Plan]:
     """Check everything that can be wrong before the first request; all problems are in one error.
 
-    The models that were opened to judge are closed when the block ends, and no error tells a secret.
+    What follows from options alone comes before data are read. The models that were opened to judge are
+    closed when the block ends, and no error tells a secret.
     """
     secrets = Secrets()
     job.options.reach()
     with secrets.masked_errors():
-        if job.tolerance_chars is not None:
-            job = replace(job, **_forgiving(manifest_of(job), job.metrics, job.tolerance_chars))
-        manifest, gate = _gated(manifest_of(job), job)
-        spending = job.spending or capped(manifest.gate.get("max_cost"))
-        own: Any = {"support": job.support or manifest.support, "declared": manifest.judge}
-        with job.open_methods(**own, spending=spending) as methods:
-            suite = _suite_of(job, manifest, gate, methods, secrets)
-            _check_capped(suite)
-            yield suite
-
-
-def _check_capped(suite: Suite) -> None:
-    """Refuse a cap where nothing has a price: it would promise what nobody can hold."""
-    spending = suite.methods.spending
-    is_capped = spending is not None and spending.cap is not None
-    if is_capped and suite.methods.judge is None and suite.prices is None:
-        raise UsageError(
-            "--max-cost: nothing that is asked has a price. Give the target's, --price-input and "
-            "--price-output, or a judge with one: openai(model=…, price_input=…, price_output=…)"
-        )
+        job = replace(job, metrics=job.metrics and _forgiving(job.metrics, job.tolerance_chars))
+        stated, gate = _gated(stated_manifest(job), job)
+        if job.resume is None:
+            _check_metrics(job, stated)
+        with job.methods(stated.scoring) as methods:
+            given = _target_given(job, stated, secrets)
+            prices = job.prices or getattr(given, "prices", None)
+            _check_capped(methods, prices)
+            target = target_of(given, stated, secrets, history=job.options.history)
+            plan = _planned(job, stated, methods)
+            if given is None and _check_recorded(plan):
+                target = RecordedRows(retrieval=True)
+            plan = replace(plan, gate=gate, target=target, prices=prices, secrets=secrets)
+            plan = replace(plan, shown_target=shown_target(given, target))
+            yield _checked(job, plan, asked=model_of(given, plan.manifest, target))
 
 
 def _gated(manifest: Manifest, job: Job) -> tuple[Manifest, Gate]:
@@ -197,96 +169,114 @@ def _gated(manifest: Manifest, job: Job) -> tuple[Manifest, Gate]:
 
     A gate that is given as such is taken whole; thresholds that are given take the place of all of its.
     """
-    demanded = gate_of(job.gate)
-    written = {name: value for name, value in manifest.gate.items() if name not in ("repeats", "max_cost")}
-    if not isinstance(job.gate, Gate):
-        demanded = replace(demanded, **written)
-    demanded = replace(demanded, **job.demands)
-    is_on = manifest.ci_gate or demanded.enabled
-    if demanded.thresholds:
+    gate = job.gate
+    if not isinstance(gate, Gate):
+        gate = replace(Gate(enabled=False), **{**manifest.gate, **gate})
+    manifest = replace(manifest, ci_gate=manifest.ci_gate or gate.enabled)
+    if gate.thresholds:
         own = tuple(replace(entry, thresholds=None) for entry in manifest.datasets)
-        manifest = replace(manifest, thresholds=demanded.thresholds, datasets=own)
-    manifest = replace(manifest, ci_gate=is_on)
-    gate = replace(demanded, thresholds=manifest.thresholds, enabled=is_on or job.baseline is not None)
+        manifest = replace(manifest, thresholds=gate.thresholds, datasets=own)
+    is_on = manifest.ci_gate or job.baseline is not None
+    gate = replace(gate, thresholds=manifest.thresholds, enabled=is_on)
     gate.check_waivers(manifest.declared)
     return manifest, gate
 
 
-def _suite_of(job: Job, manifest: Manifest, gate: Gate, methods: Methods, secrets: Secrets) -> Suite:
-    options, given = job.options, cast("TargetLike | None", job.target)
-    if given is None and (url := manifest.api.resolved_url(os.environ, secrets=secrets)) is not None:
-        given = Address(url)
-    if given is None and job.needs_target:
+def _check_metrics(job: Job, stated: Manifest) -> None:
+    """Refuse metrics that there are not and, of data alone, thresholds that they do not measure."""
+    problems = Problems()
+    metrics = [name for name in job.metrics or () if problems.each(check_metric, [name])]
+    problems.raise_all()
+    if metrics and not stated.datasets and isinstance(job.data, str | Path):
+        check_measured(replace(stated, datasets=(DatasetEntry(name=ROWS, path=None, metrics=()),)), metrics)
+
+
+def _check_capped(methods: Methods, prices: Prices | None) -> None:
+    """Refuse a cap where nothing has a price: it would promise what nobody can hold."""
+    is_capped = methods.spending is not None and methods.spending.cap is not None
+    if is_capped and methods.judge is None and prices is None:
+        raise UsageError(
+            "--max-cost: nothing that is asked has a price. Give the target's, --price-input and "
+            "--price-output, or a judge with one: openai(model=…, price_input=…, price_output=…)"
+        )
+
+
+def _target_given(job: Job, stated: Manifest, secrets: Secrets) -> TargetLike | None:
+    """Return whom to ask: the target of the call, else the address in the manifest."""
+    if job.target is not None:
+        return cast("TargetLike", job.target)
+    if (url := stated.api.resolved_url(os.environ, secrets=secrets)) is not None:
+        return Address(url)
+    if job.needs_target:
         raise UsageError(
             "say what to ask: --url http://localhost:4000, or --target module:function (or answers.jsonl)"
         )
-    directory = None if job.runs_directory is None else Path(job.runs_directory)
-    runs = directory or in_project("runs")
-    resumed = None if job.resume is None else RunGroup.open(job.resume, runs)
-    choice = _choice_of(job, manifest)
-    datasets, metrics = options.datasets, job.metrics or ()
+    return None
+
+
+def _planned(job: Job, stated: Manifest, methods: Methods) -> Plan:
+    """Return the plan of the samples, which are read for it: which are asked, scored by what, kept where."""
+    options = job.options
+    resumed = None if job.resume is None else RunGroup.open(job.resume, job.runs)
+    manifest = stated if stated.datasets else _read_data(job, stated)
+    datasets, metrics, choice = options.datasets, job.metrics or (), _choice_of(job, manifest)
     if resumed is not None:
         datasets, metrics, choice = resumed.datasets, resumed.metrics, resumed.choice
         if lacking := set(datasets) - {entry.name for entry in manifest.datasets}:
             began = ", ".join(sorted(lacking))
             raise UsageError(f"cannot resume over {manifest.file}: expected the dataset {began} of the run")
+    wish: dict[str, Any] = {"datasets": datasets, "metrics": metrics, "choice": choice, "methods": methods}
+    wish["known"] = {name: counted_in(run.path) for name, run in (resumed.runs if resumed else {}).items()}
     if manifest.kind == "golden":
+        from rag_evaluation_framework.evaluation.golden_runs import plan_golden
+
         _check_history(options, resumed)
-    known = {name: counted_in(run.path) for name, run in (resumed.runs if resumed else {}).items()}
-    plan = _planner(manifest, None if resumed else directory or Path(gettempdir()))(
-        manifest, datasets=datasets, metrics=metrics, choice=choice, methods=methods, known=known
-    )
+        plan = plan_golden(manifest, **wish)
+    else:
+        aside = Path(gettempdir()) if job.runs_directory is None else job.runs
+        plan = plan_evaluation(manifest, aside=None if resumed else aside, **wish)
     plan = plan if methods.budget is None else within_budget(plan, methods.budget)
     if resumed is not None:
         plan = as_begun(plan, resumed.runs)
-    baseline = None
-    if job.baseline is not None:
-        names = [dataset.name for dataset in plan.datasets]
-        baseline = open_baseline(job.baseline, runs_directory=runs, datasets=names)
-    target = target_of(given, manifest, secrets, history=options.history)
-    if given is None and _check_recorded(plan):
-        target = RecordedRows(retrieval=True)
-    is_live = getattr(target, "is_live", True)
-    if choice.repeats > 1 and not is_live:
-        raise UsageError(f"repeats: expected 1 for answers that are recorded, got {choice.repeats}")
-    if manifest.ci_gate and plan.judge_calls:
-        methods.check_card()
-    plan = _with_doubts(plan, manifest, methods, baseline, asked=model_of(given, manifest, target))
     if not job.blame:
         plan = replace(plan, datasets=tuple([replace(each, tells_blame=False) for each in plan.datasets]))
-    refuse_secrets(plan, secrets)
-    # Answers that nobody had to be asked for leave nothing on the disk, unless that is wanted.
-    is_kept = directory is not None or resumed is not None or is_live
-    kept = None if is_kept else _PassingFolder()
-    return Suite(
-        plan=plan,
-        manifest=manifest,
-        target=target,
-        shown_target=shown_target(given, target),
-        secrets=secrets,
-        methods=methods,
-        options=options,
-        choice=choice,
-        gate=gate,
-        metrics=metrics,
-        runs_directory=resumed.leader.path.parent if resumed else kept.path if kept else runs,
-        resumed=resumed,
-        given=job.given,
-        baseline=baseline,
-        kept=kept,
-        repository=repository_state(Path.cwd()),
-        prices=job.prices or getattr(given, "prices", None),
-    )
+    runs = resumed.leader.path.parent if resumed else job.runs
+    return replace(plan, options=options, resumed=resumed, runs_directory=runs, given=job.given)
 
 
-def _with_doubts(
-    plan: Plan, manifest: Manifest, methods: Methods, baseline: Baseline | None, *, asked: str | None
-) -> Plan:
-    """Return the plan with what there is to doubt: in the data, in who judges, in what is demanded."""
+def _checked(job: Job, plan: Plan, *, asked: str | None) -> Plan:
+    """Return the plan with its baseline and what there is to doubt: in the data, in who judges, in what is
+    demanded; what cannot be done is refused.
+    """
+    manifest, methods, names = plan.manifest, plan.methods, [dataset.name for dataset in plan.datasets]
+    is_live = getattr(plan.target, "is_live", True)
+    if plan.choice.repeats > 1 and not is_live:
+        raise UsageError(f"repeats: expected 1 for answers that are recorded, got {plan.choice.repeats}")
+    if manifest.ci_gate and plan.judge_calls:
+        methods.check_card()
+    refuse_secrets(plan, plan.secrets)
+    baseline = None
+    if job.baseline is not None:
+        baseline = open_baseline(job.baseline, runs_directory=job.runs, datasets=names)
     read = [doubt for entry in manifest.datasets if entry.source for doubt in entry.source.doubts]
     kin = kinship_warnings(methods, [asked] if asked and plan.judge_calls else [])
     others = other_judge_warnings(plan, baseline, methods)
-    return replace(plan, warnings=(*plan.warnings, *read, *kin, *others, *_reach_warnings(plan)))
+    warnings = (*plan.warnings, *read, *kin, *others, *_reach_warnings(plan))
+    # Answers that nobody had to be asked for leave nothing on the disk, unless that is wanted.
+    is_kept = job.runs_directory is not None or plan.resumed is not None or is_live
+    kept = None if is_kept else _PassingFolder()
+    return replace(
+        plan,
+        baseline=baseline,
+        warnings=warnings,
+        kept=kept,
+        runs_directory=plan.runs_directory if kept is None else kept.path,
+        repository=repository_state(Path.cwd()),
+    )
+
+
+def _is_annotated(dataset: DatasetPlan, run: RunFolder) -> bool:
+    return bool(dataset.source.annotations) or "annotations" in run.head.configuration
 
 
 def as_begun(plan: Plan, runs: Mapping[str, RunFolder]) -> Plan:
@@ -302,7 +292,7 @@ def as_begun(plan: Plan, runs: Mapping[str, RunFolder]) -> Plan:
         if run is not None and has_begun and may_be_called_otherwise(run):
             now = now.restored(partial(as_they_were_called, now.stream, run))
             dataset = replace(dataset, selection=now)
-        if run is not None and has_begun and (dataset.annotations or "annotations" in run.head.configuration):
+        if run is not None and has_begun and _is_annotated(dataset, run):
             then = replace(now, stream=partial(as_they_were, now.stream, run))
             changed = sum(one != other for one, other in zip(now(), then(), strict=True))
             if changed:
@@ -320,15 +310,12 @@ def as_begun(plan: Plan, runs: Mapping[str, RunFolder]) -> Plan:
 def _choice_of(job: Job, manifest: Manifest) -> SampleChoice:
     """Return which samples are asked, how often, and whether a metric may miss what it reads."""
     is_chosen_by_data = job.metrics is None and manifest.configuration == _OWN_MANIFEST
-    return SampleChoice(
-        tags=job.tags,
-        sample_size=job.sample_size,
-        seed=job.seed,
-        allow_missing=job.options.allow_missing
-        or is_chosen_by_data
-        or manifest.kind == "golden"
+    may_miss = job.options.allow_missing or is_chosen_by_data or manifest.kind == "golden"
+    return replace(
+        job.choice,
+        allow_missing=may_miss
         or any(entry.reading is not None or entry.source is not None for entry in manifest.datasets),
-        repeats=job.options.repeats or manifest.gate.get("repeats", 1),
+        repeats=job.options.repeats or manifest.repeats,
     )
 
 
@@ -343,32 +330,12 @@ def _reach_warnings(plan: Plan) -> list[str]:
     return list(found)
 
 
-def _planner(manifest: Manifest, aside: Path | None) -> Callable[..., Plan]:
-    if manifest.kind == "suite":
-        return partial(plan_evaluation, aside=aside)
-    from rag_evaluation_framework.evaluation.golden_runs import plan_golden
-
-    return plan_golden
-
-
 class _PassingFolder:
     """A folder that is there as long as this object is."""
 
     def __init__(self) -> None:
         self.path = Path(mkdtemp(prefix="rag-eval-"))
         weakref.finalize(self, rmtree, self.path, ignore_errors=True)
-
-
-def gate_of(given: Gate | Mapping[str, Any] | None) -> Gate:
-    """Return what is demanded; without anything, a gate that is off."""
-    if isinstance(given, Gate):
-        return given
-    if given is None:
-        return Gate(enabled=False)
-    if isinstance(given, Mapping):
-        bounds = (each for name, bound in given.items() for each in read_thresholds(name, bound))
-        return Gate(thresholds=tuple(bounds))
-    raise UsageError(f"gate: expected a Gate or bounds by metric, got {shown(given)}")
 
 
 def _check_history(options: Options, resumed: RunGroup | None) -> None:
@@ -409,66 +376,90 @@ def _check_recorded(plan: Plan) -> bool:
 # Whatever people have, as a manifest: a path, an id of the catalogue, rows, samples, a dataset.
 
 
+def stated_manifest(job: Job) -> Manifest:
+    """Return what a manifest or a folder of golden sets says; of other data, a manifest without datasets."""
+    data = job.data
+    manifest = data if isinstance(data, Manifest) else None
+    if isinstance(data, str | Path) and job.options.format is None:
+        manifest = _manifest_at(Path(data), job)
+    if manifest is None:
+        file = Path(data) if isinstance(data, str | Path) else Path(ROWS)
+        return Manifest(file=file, datasets=(), configuration=_OWN_MANIFEST)
+    return _forgiving_manifest(manifest, job.tolerance_chars)
+
+
 def manifest_of(job: Job) -> Manifest:
     """Return the manifest that the data stand for; the metrics given fill in where it lists none."""
-    data = job.data
-    if isinstance(data, Manifest):
-        return data
+    stated = stated_manifest(job)
+    return stated if stated.datasets else _read_data(job, stated)
+
+
+def _read_data(job: Job, stated: Manifest) -> Manifest:
+    """Return the manifest that data without one stand for, with what is demanded of them."""
+    data: Any = job.data
     if isinstance(data, str | Path):
-        return _manifest_at(Path(data), job)
-    dataset, reading = (data, None) if isinstance(data, Dataset) else rows_in(data, **_wish(job))
-    name = dataset.name or ROWS
-    entry = DatasetEntry(name=name, path=None, metrics=(), dataset=dataset, reading=reading)
-    return _of_one(entry, Path(name), job)
+        entry, file = _entry_at(Path(data), job)
+    else:
+        dataset, reading = (data, None) if isinstance(data, Dataset) else rows_in(data, **_wish(job))
+        name = dataset.name or ROWS
+        entry = DatasetEntry(name=name, path=None, metrics=(), dataset=dataset, reading=reading)
+        file = Path(name)
+    manifest = replace(stated, file=file, datasets=(_scored_entry(entry, job),))
+    return _forgiving_manifest(manifest, job.tolerance_chars)
 
 
-def _forgiving(manifest: Manifest, metrics: tuple[str, ...] | None, chars: int) -> dict[str, Any]:
-    """Return the manifest and the metrics with the number of characters that cited spans may be off."""
-    named = metric_name(f"{_TOLERANT}(tolerance_chars={chars})")
+def _forgiving(metrics: tuple[str, ...], chars: int | None) -> tuple[str, ...]:
+    """Return metrics with the number of characters that cited spans may be off, where that is said."""
+    named = _TOLERANT if chars is None else metric_name(f"{_TOLERANT}(tolerance_chars={chars})")
+    return tuple(named if each == _TOLERANT else each for each in metrics)
 
-    def renamed(listed: Iterable[str]) -> tuple[str, ...]:
-        return tuple(named if each == _TOLERANT else each for each in listed)
 
+def _forgiving_manifest(manifest: Manifest, chars: int | None) -> Manifest:
     def moved(thresholds: tuple[Threshold, ...] | None) -> tuple[Threshold, ...] | None:
-        return thresholds and tuple(replace(each, metric=renamed([each.metric])[0]) for each in thresholds)
+        return thresholds and tuple(
+            replace(each, metric=_forgiving((each.metric,), chars)[0]) for each in thresholds
+        )
 
     entries = tuple(
-        replace(entry, metrics=renamed(entry.metrics), thresholds=moved(entry.thresholds))
+        replace(entry, metrics=_forgiving(entry.metrics, chars), thresholds=moved(entry.thresholds))
         for entry in manifest.datasets
     )
-    whole = replace(manifest, datasets=entries, thresholds=moved(manifest.thresholds) or ())
-    return {"data": whole, "metrics": metrics and renamed(metrics)}
+    return replace(manifest, datasets=entries, thresholds=moved(manifest.thresholds) or ())
 
 
 def _wish(job: Job) -> dict[str, Any]:
     return {"map": job.map, "needs_answer": job.target is None}
 
 
-def _manifest_at(path: Path, job: Job) -> Manifest:
-    format_ = job.options.format
-    if path.is_dir() and format_ is None:
+def _manifest_at(path: Path, job: Job) -> Manifest | None:
+    """Return the manifest, or the golden sets, at a path; ``None`` if there are other data."""
+    if path.is_dir():
         from rag_evaluation_framework.evaluation.golden_runs import find_splits, golden_manifest
 
         splits: object = ()
         with suppress(RagEvalError):
             splits = find_splits(path)
-        if splits:
-            return golden_manifest(path, history=job.options.history)
-    if path.is_file() and format_ is None and _is_manifest(path):
+        return golden_manifest(path, history=job.options.history) if splits else None
+    if path.is_file() and _is_manifest(path):
         is_used = not job.metrics and job.resume is None
         return read_manifest(path, uses_metrics=is_used, default_metrics=job.default_metrics)
+    return None
+
+
+def _entry_at(path: Path, job: Job) -> tuple[DatasetEntry, Path]:
+    """Return the dataset at a path, or of this id, and where it is."""
     if not path.exists():
         from rag_evaluation_framework.datasets.catalogue import catalogue_path
 
         path = catalogue_path(str(path))
-    name = plain_name(path).partition(".")[0] or plain_name(path)
+    name, format_ = plain_name(path).partition(".")[0] or plain_name(path), job.options.format
     source, reading = _traces_at(path, job), None
     if source is not None:
         format_ = "traces"
     else:
         _, reading = rows_at(path, format=format_, **_wish(job))
     entry = DatasetEntry(name=name, path=path, metrics=(), format=format_, reading=reading, source=source)
-    return _of_one(entry, path, job)
+    return entry, path
 
 
 def _traces_at(path: Path, job: Job) -> SamplesRead | None:
@@ -496,8 +487,8 @@ def _read_traces(path: Path, traces: Any) -> SamplesRead:
     return SamplesRead(stream=stream, doubts=traces.doubts, configuration=configuration)
 
 
-def _of_one(entry: DatasetEntry, file: Path, job: Job) -> Manifest:
-    """Return the manifest of one dataset, by the metrics asked for or, without any, those it can bear."""
+def _scored_entry(entry: DatasetEntry, job: Job) -> DatasetEntry:
+    """Return a dataset with the metrics asked for or, without any, those it can bear."""
     metrics = job.metrics
     if metrics is None:
         metrics = job.default_metrics or _borne_by(entry, job.target)
@@ -506,8 +497,7 @@ def _of_one(entry: DatasetEntry, file: Path, job: Job) -> Manifest:
         raise nothing_to_score(entry.reading, entry.name, is_asked=job.target is not None)
     if entry.reading is not None and entry.reading.unit_asked and "latency" in metrics:
         raise UsageError(f"{entry.reading.name}: {entry.reading.unit_asked}")
-    datasets = (replace(entry, metrics=metrics),)
-    return Manifest(file=file, datasets=datasets, configuration=_OWN_MANIFEST)
+    return replace(entry, metrics=metrics)
 
 
 def _borne_by(entry: DatasetEntry, target: object) -> tuple[str, ...]:

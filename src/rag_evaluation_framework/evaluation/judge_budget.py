@@ -16,7 +16,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import StorageError, UsageError
-from rag_evaluation_framework.evaluation.preflight import DatasetPlan, Plan
+from rag_evaluation_framework.evaluation.plan import DatasetPlan, Plan
 from rag_evaluation_framework.evaluation.scoring import ONLY_RETRIEVED, MetricScorer, calls_each, scorer_for
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.files import strict_json

@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import ModelError, TargetError
-from rag_evaluation_framework.evaluation.preflight import DatasetPlan, Plan
+from rag_evaluation_framework.evaluation.plan import DatasetPlan, Plan
 from rag_evaluation_framework.evaluation.scored_answers import scored_result
 from rag_evaluation_framework.evaluation.scoring import MetricScorer
 from rag_evaluation_framework.extensions import Target

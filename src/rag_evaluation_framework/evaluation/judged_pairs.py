@@ -20,7 +20,7 @@ from rag_evaluation_framework.errors import JUDGE_BUDGET, ModelOutageError, Usag
 from rag_evaluation_framework.evaluation.judge_budget import unjudged
 from rag_evaluation_framework.evaluation.scored_answers import scored_result
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, calls_each, scorers_for
-from rag_evaluation_framework.judging.methods import JudgeBudget, JudgeLike, Methods, capped, opened_methods
+from rag_evaluation_framework.judging.methods import JudgeLike, Methods, Scoring, opened_methods
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.runs import OnProgress, Progress
 from rag_evaluation_framework.records.samples import Sample
@@ -87,15 +87,15 @@ def compare(
     """
     systems = by_run((first, *others))
     wanted = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-    budget = JudgeBudget(calls=judge_budget, precision=precision) or None
+    settings = {"budget": judge_budget, "precision": precision}
+    settings = {name: value for name, value in settings.items() if value is not None}
     if judge is None and max_cost is not None:
         raise UsageError("compare: max_cost: expected with a judge, since nothing else costs anything")
-    if judge is None and budget is None:
+    if judge is None and not settings:
         return compare_evaluations(systems, metrics=wanted, test=test, force=force, seed=seed)
     if not wanted:
         raise UsageError("compare: say by which metrics the judge compares: metrics=['faithfulness']")
-    spending = None if max_cost is None else capped(max_cost)
-    with opened_methods(judge, spending=spending, budget=budget) as methods:
+    with opened_methods(Scoring(judge=judge, settings=settings, max_cost=max_cost)) as methods:
         return compare_judged(systems, wanted, methods, seed=seed)
 
 

@@ -24,7 +24,7 @@ problem too, and so is one of the gate's in another place: either would switch t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -44,6 +44,7 @@ from rag_evaluation_framework.evaluation.agent_shapes import (
     has_question,
     texts_in,
 )
+from rag_evaluation_framework.evaluation.option_table import DeclaredOption, declared
 from rag_evaluation_framework.evaluation.secrets import (
     FILE_MARK,
     Secrets,
@@ -57,7 +58,7 @@ from rag_evaluation_framework.files.access import is_there, read_text
 from rag_evaluation_framework.files.json_scanner import ValuePath, written_path
 from rag_evaluation_framework.files.strict_json import JsonPath
 from rag_evaluation_framework.files.yaml_documents import YamlReader
-from rag_evaluation_framework.judging.methods import JudgeSettings
+from rag_evaluation_framework.judging.methods import JudgeSettings, Scoring
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_known, check_metric, metric_name
 from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.kept_data import SamplesRead
@@ -100,16 +101,27 @@ class ManifestReader(YamlReader):
         """Tell whether the gate is switched on."""
         return self.true_or_false(*EVALUATION, "ciGate")
 
-    def gate_settings(self) -> dict[str, Any]:
-        """Return what is written of ``minScored``, ``maxDrop`` and so on, by the names of the gate's fields.
-
-        ``repeats`` is how often each sample is asked, ``max_cost`` the most that may be spent.
-        """
-        found: dict[str, Any] = {}
-        for key, (name, read) in _GATE_SETTINGS.items():
-            if self.at(*EVALUATION, key) is not None:
-                found[name] = read(self, (*EVALUATION, key))
+    def settings(self, *of: str, within: ValuePath = EVALUATION) -> dict[str, dict[str, Any]]:
+        """Return what is written of declared options, by the records and the names of their fields."""
+        found: dict[str, dict[str, Any]] = {name: {} for name in of}
+        for each in declared(*of):
+            if each.key is not None and self.at(*within, each.key) is not None:
+                found[each.of][each.field] = self.setting(each, (*within, each.key))
         return found
+
+    def setting(self, declared: DeclaredOption, place: ValuePath) -> Any:
+        """Return the value of an option."""
+        if declared.type == "number":
+            return self.share(*place) if declared.most == 1 else self.number(place)
+        if declared.type == "whole":
+            return self.whole_number(*place) if declared.least else self.number(place, whole=True)
+        if declared.type == "choice":
+            return self.choice(place, *declared.words)
+        if declared.type == "names":
+            return self.names(place, expected="a name or a list of names")
+        if declared.type == "file":
+            return self.existing_file(*place)
+        return self.true_or_false(*place) if declared.type == "flag" else self.optional_text(*place)
 
     def choice(self, place: ValuePath, *choices: str) -> str:
         """Return one of the words that may stand at a place."""
@@ -184,25 +196,9 @@ class ManifestReader(YamlReader):
         return path
 
 
-def _waived(reader: ManifestReader, place: ValuePath) -> frozenset[str]:
-    names = reader.names(place, expected="the name of a metric, or baseline, or a list of them")
-    return frozenset(map(metric_name, names))
-
-
-# What a manifest says of the gate beside ``thresholds`` and ``ciGate``: the field a key sets, how it is read.
-_GATE_SETTINGS: Mapping[str, tuple[str, Callable[[ManifestReader, ValuePath], Any]]] = {
-    "minScored": ("min_scored", lambda reader, place: reader.share(*place)),
-    "minResolved": ("min_resolved", lambda reader, place: reader.share(*place)),
-    "maxDrop": ("max_drop", lambda reader, place: reader.number(place)),
-    "maxRegressions": ("max_regressions", lambda reader, place: reader.number(place, whole=True)),
-    "askAgain": ("ask_again", lambda reader, place: reader.number(place, whole=True)),
-    "onUndecided": ("on_undecided", lambda reader, place: reader.choice(place, "pass", "fail")),
-    "waive": ("waive", lambda reader, place: _waived(reader, place)),
-    "confidence": ("confidence", lambda reader, place: reader.choice(place, "mean", "lower-bound")),
-    "maxCost": ("max_cost", lambda reader, place: reader.number(place)),
-    "repeats": ("repeats", lambda reader, place: reader.whole_number(*place)),
-}
-_GATE_KEYS = ("ciGate", *_GATE_SETTINGS)
+_BESIDE = ("gate", "scoring", "options")
+# What stands beside ``thresholds`` and ``ciGate``.
+_GATE_KEYS = ("ciGate", *(each.key for each in declared(*_BESIDE) if each.key))
 _COMMON_WORDS = frozenset({"waive", "confidence", "repeats"})
 
 
@@ -412,25 +408,16 @@ def _response_paths(reader: ManifestReader) -> dict[str, str]:
 #       all: true                     # also about answers whose verdict is known without it
 
 _PLACE = (*EVALUATION, "judge")
-_KEYS = ("model", "url", "keyEnv", "votes", "rubric", "budget", "precision", "all")
 
 
 def read_judge(reader: ManifestReader) -> JudgeSettings | None:
     """Read the judge of a manifest; ``None`` where it names none."""
-    given = reader.mapping(*_PLACE)
-    if not given:
+    if not reader.mapping(*_PLACE):
         return None
-    reader.check_keys(_KEYS, *_PLACE)
-    return JudgeSettings(
-        models=reader.names((*_PLACE, "model"), expected="a model or a list of models"),
-        url=reader.optional_text(*_PLACE, "url"),
-        key_env=reader.optional_text(*_PLACE, "keyEnv"),
-        votes=reader.whole_number(*_PLACE, "votes", default=1),
-        rubric=None if given.get("rubric") is None else reader.existing_file(*_PLACE, "rubric"),
-        budget=None if given.get("budget") is None else reader.whole_number(*_PLACE, "budget"),
-        precision=None if given.get("precision") is None else reader.share(*_PLACE, "precision"),
-        all=reader.true_or_false(*_PLACE, "all"),
-    )
+    reader.check_keys([each.key for each in declared("judge") if each.key], *_PLACE)
+    if reader.at(*_PLACE, "model") is None:
+        reader.names((*_PLACE, "model"), expected="a model or a list of models")
+    return JudgeSettings(**reader.settings("judge", within=_PLACE)["judge"])
 
 
 FRAMEWORKS = ("ragas", "deepeval", "langsmith", "braintrust", "custom")
@@ -472,9 +459,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """What else is written of the gate, by the names of its fields."""
     framework: str | None = None
     api: AgentApi = msgspec.field(default_factory=AgentApi)
-    judge: JudgeSettings | None = None
-    support: str | None = None
-    """What decides which claims the evidence supports, where that is neither the judge nor words."""
+    scoring: Scoring = msgspec.field(default_factory=Scoring)
+    """The judge, what decides which claims the evidence supports, and the most that may be spent."""
+    repeats: int = 1
+    """How often each sample is asked."""
     kind: Literal["suite", "golden"] = "suite"
     missing: tuple[str, ...] = ()
     """The splits that a folder of golden sets does not have."""
@@ -516,16 +504,21 @@ def read_manifest(
     reader.evaluation_keys([key for key in _EVALUATION_KEYS if key != "metrics" or not splits])
     datasets = _datasets(reader, default_metrics, splits)
     framework, api = None if splits else _framework(reader), read_api(reader)
+    settings = reader.settings(*_BESIDE)
     manifest = Manifest(
         file=path,
         datasets=datasets,
         thresholds=reader.thresholds(frozenset(metric for entry in datasets for metric in entry.metrics)),
         ci_gate=reader.gate(),
-        gate=reader.gate_settings(),
+        gate=settings["gate"],
         framework=framework,
         api=api,
-        judge=read_judge(reader),
-        support=reader.optional_text(*EVALUATION, "support"),
+        scoring=Scoring(
+            judge=read_judge(reader),
+            support=reader.optional_text(*EVALUATION, "support"),
+            **settings["scoring"],
+        ),
+        **settings["options"],
         configuration={
             "manifest": path.name,
             **_system_version(reader),

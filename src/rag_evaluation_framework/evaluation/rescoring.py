@@ -24,6 +24,7 @@ from rag_evaluation_framework.errors import JUDGE_BUDGET, ModelOutageError, Usag
 from rag_evaluation_framework.evaluation.blame import find_blame
 from rag_evaluation_framework.evaluation.hit_views import located_for
 from rag_evaluation_framework.evaluation.judge_budget import Draft, samples_for, unjudged
+from rag_evaluation_framework.evaluation.run import judge_usage, rescored_head
 from rag_evaluation_framework.evaluation.scored_answers import (
     check_scorers,
     rescored_result,
@@ -32,7 +33,6 @@ from rag_evaluation_framework.evaluation.scored_answers import (
     writable_result,
 )
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, are_blamed, scorers_for
-from rag_evaluation_framework.evaluation.suites import judge_usage, rescored_head
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.judging.methods import Methods, with_documents
 from rag_evaluation_framework.judging.verdict import AnswerCounts, decide_result

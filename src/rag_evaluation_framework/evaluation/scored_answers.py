@@ -93,32 +93,28 @@ def check_scorers(scorers: Sequence[Scorer]) -> None:
         raise UsageError(f"expected each metric once, got {', '.join(repeated)} more than once")
 
 
-def scored_result(sample: Sample, response: Response, scorers: Sequence[Scorer]) -> SampleResult:
-    """Score one response; without an answer every score fails for that reason.
+def scored_result(
+    sample: Sample, response: Response, scorers: Sequence[Scorer], made: Mapping[str, Score] | None = None
+) -> SampleResult:
+    """Score one response, but for what is ``made``; without an answer every score fails for that reason.
 
-    Of a conversation that failed, the details of those that score turns have the turns answered before.
+    The judge is asked last, and only if no label, check … decides. Of a conversation that failed, the details
+    of those that score turns have the turns answered before.
 
     Raises :class:`ModelOutageError` where a judge is down, and :class:`StorageError` where its verdicts
     cannot be kept: neither is a failure of the answer.
     """
-    with _sharing_failures(scorers):
-        return SampleResult(sample.id, response, _score_by_all(scorers, sample, response))
-
-
-def _score_by_all(
-    scorers: Sequence[Scorer], sample: Sample, response: Response, made: Mapping[str, Score] | None = None
-) -> tuple[Score, ...]:
-    """Return the score of each scorer; the judge is asked last, and only if no label, check … decides."""
     found = dict(made or {})
     waiting: list[Any] = [each for each in scorers if getattr(each, "asks_for_verdict", False)]
-    for scorer in scorers:
-        if scorer not in waiting and scorer.name not in found:
-            found[scorer.name] = _score(scorer, sample, response)
-    scores = tuple(found.values())
-    is_settled = bool(waiting) and _is_settled(sample, response, scores, waiting[0].methods.labels)
-    for scorer in waiting:
-        found[scorer.name] = _score(scorer, sample, response, is_settled=is_settled)
-    return tuple(found[scorer.name] for scorer in scorers)
+    with _sharing_failures(scorers):
+        for scorer in scorers:
+            if scorer not in waiting and scorer.name not in found:
+                found[scorer.name] = _score(scorer, sample, response)
+        scores = tuple(found.values())
+        is_settled = bool(waiting) and _is_settled(sample, response, scores, waiting[0].methods.labels)
+        for scorer in waiting:
+            found[scorer.name] = _score(scorer, sample, response, is_settled=is_settled)
+    return SampleResult(sample.id, response, tuple(found[scorer.name] for scorer in scorers))
 
 
 def _is_settled(sample: Sample, response: Response, scores: tuple[Score, ...], labels: Labels | None) -> bool:
@@ -153,11 +149,9 @@ def scored_results(
         return [SampleResult(*each) for each in zip((s.id for s in samples), responses, rows, strict=True)]
     results = []
     for place, (sample, response) in enumerate(zip(samples, responses, strict=True)):
-        with _sharing_failures(scorers):
-            columns_of = zip(scorers, together, strict=True)
-            made = {scorer.name: column[place] for scorer, column in columns_of if column is not None}
-            scores = _score_by_all(scorers, sample, response, made)
-        results.append(SampleResult(sample.id, response, scores))
+        columns_of = zip(scorers, together, strict=True)
+        made = {scorer.name: column[place] for scorer, column in columns_of if column is not None}
+        results.append(scored_result(sample, response, scorers, made))
     return results
 
 
@@ -278,7 +272,11 @@ class ScoringThreads:
     async def run(self, call: Callable[[], T]) -> T:
         """Return what a call returns; one that is cancelled before its turn is never made."""
         if self._is_quick:
-            return self._timed(call)
+            began = time.perf_counter()
+            try:
+                return call()
+            finally:
+                self._take_note(began)
         made: Future[T] = Future()
         self._calls.put((made, call))
         return await asyncio.wrap_future(made)
@@ -287,17 +285,15 @@ class ScoringThreads:
         while (waiting := self._calls.get()) is not None:
             made, call = waiting
             if made.set_running_or_notify_cancel():
+                began = time.perf_counter()
                 try:
-                    made.set_result(self._timed(call))
+                    made.set_result(call())
                 except BaseException as error:  # noqa: BLE001 - raised again where the call is awaited
                     made.set_exception(error)
+                self._take_note(began)
 
-    def _timed(self, call: Callable[[], T]) -> T:
-        began = time.perf_counter()
-        try:
-            return call()
-        finally:
-            self._is_quick = self._count == 1 and time.perf_counter() - began < _QUICK_SECONDS
+    def _take_note(self, began: float) -> None:
+        self._is_quick = self._count == 1 and time.perf_counter() - began < _QUICK_SECONDS
 
 
 class AsTheyCome(Generic[Item, T]):

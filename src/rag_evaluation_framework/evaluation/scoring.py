@@ -262,19 +262,31 @@ class MetricScorer:
         return not _HIT_FIELDS.isdisjoint(each.name for each in self.metric.metric.fields)
 
     def score(self, sample: Sample, response: Response) -> Score:
-        """Score an answer, or each turn of a conversation that expects something and the mean over them.
+        """Score an answer, each reading of its reference, or each turn that expects something.
 
-        A turn that fails, fails the conversation; the details still have the values of the others. Where no
-        turn is scored, the first reason is reported.
+        Of several readings the best counts, and where none has a score, the first. The score of a
+        conversation is the mean over its turns; a turn that fails, fails it, and the details still have the
+        values of the others. Where no turn is scored, the first reason is reported.
         """
         if self.needs_model:
             return self._skipped(missing_method(self.metric.metric)[1])
-        if not self._by_turn or not is_conversation(sample):
-            return self._best(sample, response)
+        if self._by_turn and is_conversation(sample):
+            return self._by_turns(sample, response)
+        if not self._has_readings or not _has_readings(sample):  # as nearly all: no copy is made
+            return self._single(sample, response)
+        # The metrics of an answer share the copies, and so what is found out about each.
+        readings = self.methods.latest("readings", _samples_by_reading).of(sample, response)
+        scores = [self._single(reading, response) for reading in readings]
+        valued = [score for score in scores if score.value is not None]
+        sign = 1 if self.higher_is_better else -1
+        return max(valued, key=lambda score: sign * (score.value or 0.0)) if valued else scores[0]
+
+    def _by_turns(self, sample: Sample, response: Response) -> Score:
         turns = self.methods.latest("turns", turns_of).of(sample, response)
         if turns is None:
             return self._skipped(NOT_TOLD_BY_TURN)
-        scores = [(number, self._best(asked, answered)) for number, asked, answered in turns]
+        # A turn is no conversation: it is scored by itself.
+        scores = [(number, self.score(asked, answered)) for number, asked, answered in turns]
         values = [(number, score.value) for number, score in scores if score.value is not None]
         details = {TURNS: [{"turn": number, "value": value} for number, value in values]} if values else {}
         if (reason := no_answer_in_turn(response)) is not None:
@@ -288,41 +300,17 @@ class MetricScorer:
         mean = exact_mean([value for _, value in values])
         return Score.scored(self.name, mean, method=self.method, details=details)
 
-    def _best(self, sample: Sample, response: Response) -> Score:
-        """Score each reading of the reference; the best counts, and where none has a score, the first."""
-        if not self._has_readings or not _has_readings(sample):  # as nearly all: no copy is made
-            return self._single(sample, response)
-        # The metrics of an answer share the copies, and so what is found out about each.
-        readings = self.methods.latest("readings", _samples_by_reading).of(sample, response)
-        scores = [self._single(reading, response) for reading in readings]
-        valued = [score for score in scores if score.value is not None]
-        sign = 1 if self.higher_is_better else -1
-        return max(valued, key=lambda score: sign * (score.value or 0.0)) if valued else scores[0]
-
     def _single(self, sample: Sample, response: Response) -> Score:
-        """Score one answer by one reading. What does not apply is skipped.
-
-        An empty answer is wrong by what holds it against something, and says nothing to metrics of what was
-        said. A metric that needs no answer scores an empty one like any other.
-        """
+        """Score one answer by one reading. What does not apply is skipped."""
+        declared = self.metric.metric
         if reason := self._unmet(sample, response):
             return self._skipped(reason)
         try:
             reader = self._read(sample, response)
-            if reason := _reason(self._before, reader):
-                return self._skipped(reason)
-            is_empty = self.needs_answer and response.is_empty
-            if is_empty and response.metadata.get(RECORDED) == RETRIEVAL:
-                return self._skipped(ONLY_RETRIEVED)
-            if is_empty and response.text is None and response.hits:
-                return self._failed(ONLY_HITS)
-            if is_empty and not self._counts_empty:
-                return self._skipped(EMPTY)
-            if reason := (None if is_empty else self._unmeasured(reader)) or _reason(self._after, reader):
-                return self._skipped(reason)
-            if is_empty:
-                return Score.scored(self.name, 0.0, method=self.method, details={"reason": EMPTY})
-            return self._measured(reader)
+            if (lacking := self._lacking(reader, response)) is not None:
+                return lacking
+            found = self._call.function(**self._call.fields_of(reader))
+            return self._scored(reader, float(found[0]) if declared.view.block else found)
         except NoValueError as missing:
             told = missing.reason
             return self._failed(told, missing.details) if missing.failed else self._skipped(told)
@@ -331,16 +319,34 @@ class MetricScorer:
         except ModelError as error:
             endpoint = {ENDPOINT_ERROR: error.kind} if error.is_of_endpoint else None
             return self._failed(f"no verdict: {error}", endpoint)
+        except (InputError, UsageError) as error:
+            if not declared.view.block:
+                raise
+            return self._failed(str(error))  # a grade that the metric has no room for
 
-    def _measured(self, reader: Reader) -> Score:
+    def _lacking(self, reader: Reader, response: Response) -> Score | None:
+        """Return the score of an answer with which there is nothing to compute.
+
+        An empty answer is wrong by what holds it against something, and says nothing to metrics of what was
+        said. A metric that needs no answer scores an empty one like any other.
+        """
+        if reason := _reason(self._before, reader):
+            return self._skipped(reason)
+        is_empty = self.needs_answer and response.is_empty
+        if is_empty and response.metadata.get(RECORDED) == RETRIEVAL:
+            return self._skipped(ONLY_RETRIEVED)
+        if is_empty and response.text is None and response.hits:
+            return self._failed(ONLY_HITS)
+        if is_empty and not self._counts_empty:
+            return self._skipped(EMPTY)
+        if reason := (None if is_empty else self._unmeasured(reader)) or _reason(self._after, reader):
+            return self._skipped(reason)
+        return (
+            Score.scored(self.name, 0.0, method=self.method, details={"reason": EMPTY}) if is_empty else None
+        )
+
+    def _scored(self, reader: Reader, value: Any) -> Score:
         declared = self.metric.metric
-        if declared.view.block:
-            try:
-                value = float(self._call(reader)[0])
-            except (InputError, UsageError) as error:  # a grade that the metric has no room for
-                return self._failed(str(error))
-        else:
-            value = self._call(reader)
         if value is None:
             return self._skipped(reader.nothing or declared.empty.partition(";")[0])
         details = reader.details(declared.shows, self.metric) if declared.shows else None
@@ -426,8 +432,11 @@ class _Call:
         self.fields = tuple(name for name in names if name in fields)
         self.own = {name: value for name, value in own.items() if name in names}
 
+    def fields_of(self, reader: Reader) -> dict[str, Any]:
+        return {name: getattr(reader, name) for name in self.fields} | self.own
+
     def __call__(self, reader: Reader) -> Any:
-        return self.function(**{name: getattr(reader, name) for name in self.fields}, **self.own)
+        return self.function(**self.fields_of(reader))
 
 
 def _names(each: _Call | str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, quote_plus
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 import msgspec
 
@@ -51,6 +51,26 @@ _TELLING_NAME = re.compile(r"key|token|secret|pass|auth|sig|credential|cookie|be
 def names_a_secret(name: str) -> bool:
     """Tell from its name that a header, a parameter or a variable holds a secret: ``X-Api-Key``."""
     return _TELLING_NAME.search(name) is not None
+
+
+def shown_address(address: str) -> str:
+    """Return an address fit to be shown: without a user, a password or a query."""
+    without_query = address.partition("?")[0].partition("#")[0]
+    scheme, separator, rest = without_query.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
+
+
+def secrets_in_address(url: str) -> list[str]:
+    """Return what is secret in a URL: its password, and the parameters whose names say so."""
+    try:
+        parts = urlsplit(url.strip())
+        user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    except ValueError:  # no URL; who opens it says so without showing it
+        return []
+    found = [value for name, value in parse_qsl(parts.query) if names_a_secret(name)]
+    # Basic authentication sends the two together, in base 64.
+    return [*found, parts.password or "", password, f"{user}:{password}"] if password else found
 
 
 class Secrets:

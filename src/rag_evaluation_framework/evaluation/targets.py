@@ -38,8 +38,13 @@ from rag_evaluation_framework.evaluation.frameworks import (
     system_of,
 )
 from rag_evaluation_framework.evaluation.manifest import Manifest
-from rag_evaluation_framework.evaluation.secrets import MaskedTarget, Secrets
-from rag_evaluation_framework.extensions import Registry, Target
+from rag_evaluation_framework.evaluation.secrets import (
+    MaskedTarget,
+    Secrets,
+    secrets_in_address,
+    shown_address,
+)
+from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.files.access import check_expansion
 from rag_evaluation_framework.files.strict_json import finite_number, read_lines
 from rag_evaluation_framework.records.responses import (
@@ -59,10 +64,6 @@ if TYPE_CHECKING:
 
 TargetLike: TypeAlias = str | Path | Callable[..., Any] | Target
 
-# What is secret in an address is known in the room of networks.
-_ADDRESS: Registry[Callable[[str], Any]] = Registry("part of an address")
-_ADDRESS.register("shown", "rag_evaluation_framework.adapters.http_agent:shown_address")
-_ADDRESS.register("secrets", "rag_evaluation_framework.adapters.http_agent:secrets_in_address")
 _RETRIEVAL = {RECORDED: RETRIEVAL}
 
 
@@ -198,7 +199,7 @@ def _other_than_agent(given: TargetLike) -> Target:
 def shown_target(given: TargetLike | None, target: Target) -> str:
     """Return what is told of the target: the address given, less what is secret in it, or its name."""
     if isinstance(given, str) and is_address(given):
-        return str(_ADDRESS.get("shown")(given.strip()))
+        return shown_address(given.strip())
     return target.name
 
 
@@ -219,7 +220,7 @@ def is_address(given: object) -> bool:
 
 def _agent(url: str, manifest: Manifest, secrets: Secrets) -> Target:
     api = manifest.api
-    for value in _ADDRESS.get("secrets")(url):
+    for value in secrets_in_address(url):
         secrets.add(value)
     plain, secret = api.resolved_headers(os.environ, secrets=secrets)
     return TARGETS.get("http")(

@@ -30,8 +30,8 @@ from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.judging.judge import Judge
 from rag_evaluation_framework.judging.judged_answers import JudgeSupport
-from rag_evaluation_framework.judging.methods import HOW_TO_JUDGE
 from rag_evaluation_framework.metrics.views import ENGLISH_AND_CHINESE, LEXICAL_SUPPORT
+from rag_evaluation_framework.models.chat import HOW_TO_JUDGE
 from rag_evaluation_framework.records.scores import Claim, ClaimVerdict, SupportMethod
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 from rag_evaluation_framework.text.languages import foreign_language

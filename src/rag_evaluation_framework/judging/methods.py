@@ -16,17 +16,14 @@ from msgspec.structs import replace
 
 from rag_evaluation_framework.components import EMBEDDERS, JUDGES, component_from
 from rag_evaluation_framework.errors import MissingKeyError, UsageError, shown
-from rag_evaluation_framework.extensions import (
-    Dialect,
-    Embedder,
-    Registry,
-    Specification,
-    built,
-    parse_specification,
-)
+from rag_evaluation_framework.extensions import Dialect, Embedder, Specification, built, parse_specification
 from rag_evaluation_framework.files.atomic import check_writable
 from rag_evaluation_framework.metrics.declaration import AUTO, BoundMetric, Metric, parse_metric
 from rag_evaluation_framework.metrics.views import LEXICAL_SUPPORT, Method
+from rag_evaluation_framework.models.chat import HOW_TO_JUDGE
+from rag_evaluation_framework.models.clients import as_chat_model
+from rag_evaluation_framework.models.prompts import load_prompt
+from rag_evaluation_framework.models.spending import CallBudget, Spending
 from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample
@@ -39,33 +36,9 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.judging.rubrics import Rubric
     from rag_evaluation_framework.judging.verdict import Labels
     from rag_evaluation_framework.models.chat import ChatModel
-    from rag_evaluation_framework.models.spending import CallBudget, Spending
     from rag_evaluation_framework.records.scores import SupportMethod
 
-HOW_TO_JUDGE = "give --judge-model MODEL, and --judge-url URL for an endpoint of your own"
 HOW_TO_EMBED = "give --embedder EMBEDDER"
-
-# What methods are made of: imported by the first metric that takes it, since most take none of it.
-_PARTS: Registry[Any] = Registry("part of a method")
-for _name, _place in {
-    "lexical": "judging.lexical_support:LexicalSupport",
-    "judge": "judging.judged_answers:JudgeSupport",
-    "prompt": "models.prompts:load_prompt",
-    "reading": "judging.answer_verdicts:Reading",
-    "citations": "judging.citation_verdicts:CitationVerdicts",
-    "documents": "judging.cited_texts:SearchedDocuments",
-    "panel": "judging.judge:Judge",
-    "card": "judging.judge_card:card_of",
-    "late_card": "judging.judge_card:late_card",
-    "support": "judging.cascade:support_from",
-    "kinship": "judging.judge:kinship_warning",
-    "rubric": "judging.rubrics:read_rubric",
-    "client": "models.clients:as_chat_model",
-    "memory": "models.memory:RememberingModel",
-    "spending": "models.spending:Spending",
-    "calls": "models.spending:CallBudget",
-}.items():
-    _PARTS.register(_name, f"rag_evaluation_framework.{_place}")
 
 # Citations are opened in documents, and claims held against them; what was retrieved is looked up in them by
 # name and by text.
@@ -182,22 +155,25 @@ class Methods(msgspec.Struct, frozen=True, kw_only=True, dict=True, weakref=True
     @property
     def judge_card(self) -> dict[str, Any]:
         """What a run records of the judge's card, in a sentence; nothing where it has none."""
-        card = None if self.judge is None else _PARTS.get("card")(self.judge.name)
+        from rag_evaluation_framework.judging.judge_card import card_of  # takes long
+
+        card = None if self.judge is None else card_of(self.judge.name)
         return {} if card is None else {"judge_card": card.sentence}
 
     def check_card(self) -> None:
         """Raise :class:`UsageError` where the judge's card is older than the prompts."""
-        late = None if self.judge is None else _PARTS.get("late_card")(self.judge.name)
+        from rag_evaluation_framework.judging.judge_card import late_card  # takes long
+
+        late = None if self.judge is None else late_card(self.judge.name)
         if late is not None:
             raise UsageError(f"gate: {late}; make it again: rag-eval judge-card --judge-model …")
 
     @cached_property
     def documents(self) -> SearchedDocuments:
         """The documents, for looking things up; without a corpus there are none."""
-        searched: SearchedDocuments = _PARTS.get("documents")(
-            () if self.corpus is None else self.corpus.documents
-        )
-        return searched
+        from rag_evaluation_framework.judging.cited_texts import SearchedDocuments  # takes long
+
+        return SearchedDocuments(() if self.corpus is None else self.corpus.documents)
 
     def support_by(self, method: Method | None) -> SupportMethod:
         """Return who decides what supports what: the judge if that is the method, else words."""
@@ -218,22 +194,28 @@ class Methods(msgspec.Struct, frozen=True, kw_only=True, dict=True, weakref=True
         return self._latest.setdefault(name, LatestOf(find)) if kept is None else kept
 
     def _find_reading(self, method: Method | None) -> Callable[[Sample, Response], Reading]:
-        return lambda sample, response: _PARTS.get("reading")(sample, response, self.support_by(method))
+        from rag_evaluation_framework.judging.answer_verdicts import Reading  # takes long
+
+        return lambda sample, response: Reading(sample, response, self.support_by(method))
 
     def _find_citations(self, method: Method | None) -> Callable[[Sample, Response], CitationVerdicts]:
-        return lambda sample, response: _PARTS.get("citations")(
+        from rag_evaluation_framework.judging.citation_verdicts import CitationVerdicts  # takes long
+
+        return lambda sample, response: CitationVerdicts(
             self.reading(sample, response, method), texts=self.documents.texts
         )
 
     @cached_property
     def _unjudged(self) -> SupportMethod:
-        support: SupportMethod = self.support or _PARTS.get("lexical")()
-        return support
+        from rag_evaluation_framework.judging.lexical_support import LexicalSupport  # takes long
+
+        return self.support or LexicalSupport()
 
     @cached_property
     def _judged(self) -> SupportMethod:
-        support: SupportMethod = _PARTS.get("judge")(self.judge)
-        return support
+        from rag_evaluation_framework.judging.judged_answers import JudgeSupport  # takes long
+
+        return JudgeSupport(self.judge)  # type: ignore[arg-type]  # asked for where there is one
 
 
 class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -259,76 +241,101 @@ class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True):
 JudgeLike: TypeAlias = "str | JudgeSettings | ChatModel | Judge"
 
 
-@contextmanager
-def opened_methods(
-    judge: JudgeLike | Mapping[str, Any] | None = None,
-    embedder: str | Embedder | None = None,
-    documents: Corpus | str | Path | None = None,
-    *,
-    support: str | SupportMethod | None = None,
-    declared: JudgeSettings | None = None,
-    spending: Spending | None = None,
-    budget: JudgeBudget | None = None,
-    judges_all: bool = False,
-    labels: Labels | None = None,
-) -> Iterator[Methods]:
-    """Set up what answers are scored with; the models that were opened for it are closed at the end.
+class Scoring(msgspec.Struct, frozen=True, kw_only=True):
+    """What answers are scored with, as a call, a command or a manifest says; ``evaluate`` explains each.
 
-    Settings given as a mapping replace, each by itself, those that are ``declared``. What the judge costs is
-    added to ``spending``; if that has a cap, every model needs a price. A ``budget`` takes the place of that
-    in the settings.
+    ``settings`` are those of the judge by name; each takes the place of the same one of ``judge``.
     """
-    given = _judge_given(judge, declared)
-    settings = given if isinstance(given, JudgeSettings) else JudgeSettings()
-    if spending is None and isinstance(given, JudgeSettings):
-        spending = _PARTS.get("spending")()
-    corpus = documents if isinstance(documents, Corpus | None) else Corpus.from_folder(documents)
-    with ExitStack() as opened:
-        if isinstance(given, JudgeSettings):
-            models = [_model(text, settings, spending, opened) for text in settings.models]
-            given = _PARTS.get("panel")(*models, votes=settings.votes)
-        elif given is not None and not isinstance(given, _PARTS.get("panel")):
-            given = _PARTS.get("panel")(_PARTS.get("client")(given))
-        if spending is not None and given is not None and not settings.models:
-            given = given.counted_in(spending)
-        budget = budget or JudgeBudget(calls=settings.budget, precision=settings.precision) or None
-        if budget is not None and given is None:
-            raise UsageError(f"a budget for the judge needs a judge: {HOW_TO_JUDGE}")
-        if budget is not None:
-            budget = replace(budget, made=_PARTS.get("calls")())
-            given = given.within(budget.made)
-        yield Methods(
-            judge=given,
-            spending=spending,
-            rubric=None if settings.rubric is None else _PARTS.get("rubric")(settings.rubric),
-            embedder=component_from(EMBEDDERS, embedder) if isinstance(embedder, str) else embedder,
-            corpus=corpus,
-            support=_PARTS.get("support")(support, given) if isinstance(support, str) else support,
-            threads=settings.concurrency,
-            budget=budget,
-            judges_all=judges_all or settings.all,
-            labels=labels,
-        )
+
+    judge: Any = None
+    settings: Mapping[str, Any] = {}
+    embedder: str | Embedder | None = None
+    support: str | SupportMethod | None = None
+    documents: Corpus | str | Path | None = None
+    max_cost: float | None = None
+
+    def over(self, declared: Scoring) -> Scoring:
+        """Return what is said here and, where nothing is, what was declared."""
+        judge = self.judge
+        if judge is None or isinstance(judge, Mapping):
+            judge = _joined(judge or {}, declared.judge)
+        said = {
+            name: value
+            for name in ("embedder", "support", "documents", "max_cost")
+            if (value := getattr(self, name)) is not None
+        }
+        return replace(declared, judge=judge, settings=self.settings, **said)
 
 
-def capped(max_cost: float | None) -> Spending | None:
-    """Return a total that may come to so many dollars; ``None`` where there is no cap."""
-    if max_cost is None:
-        return None
-    total: Spending = _PARTS.get("spending")(max_cost)
-    return total
-
-
-def _judge_given(given: JudgeLike | Mapping[str, Any] | None, declared: JudgeSettings | None) -> Any:
-    if isinstance(given, str):
-        return JudgeSettings(models=(given,))
-    if not isinstance(given, Mapping):
-        return declared if given is None else given
+def _joined(given: Mapping[str, Any], declared: JudgeSettings | None) -> JudgeSettings | None:
+    """Return the declared judge with the settings that are given; ``None`` where no model is named."""
     if declared is not None or given.get("models"):
         return replace(declared or JudgeSettings(), **given)
     if any(name in given for name in ("url", "key_env", "votes", "rubric", "budget", "precision", "all")):
         raise UsageError("expected --judge-model with the other options of a judge, got none")
     return None
+
+
+@contextmanager
+def opened_methods(scoring: Scoring, *, labels: Labels | None = None) -> Iterator[Methods]:
+    """Set up what answers are scored with; the models that were opened for it are closed at the end.
+
+    What the judge costs is added up; where that has a cap, every model needs a price.
+    """
+    scoring = scoring.over(Scoring())
+    judge, corpus, support = scoring.judge, scoring.documents, scoring.support
+    judge = JudgeSettings(models=(judge,)) if isinstance(judge, str) else judge
+    settings = judge if isinstance(judge, JudgeSettings) else JudgeSettings()
+    settings = replace(settings, **scoring.settings)
+    is_counted = scoring.max_cost is not None or isinstance(judge, JudgeSettings)
+    spending = Spending(scoring.max_cost) if is_counted else None
+    with ExitStack() as opened:
+        panel = _panel(judge, settings, spending, opened)
+        budget = JudgeBudget(calls=settings.budget, precision=settings.precision) or None
+        if budget is not None:
+            if panel is None:
+                raise UsageError(f"a budget for the judge needs a judge: {HOW_TO_JUDGE}")
+            calls = CallBudget()
+            budget, panel = replace(budget, made=calls), panel.within(calls)
+        if isinstance(support, str):
+            from rag_evaluation_framework.judging.cascade import support_from  # takes long
+
+            support = support_from(support, panel)
+        embedder = scoring.embedder
+        yield Methods(
+            judge=panel,
+            spending=spending,
+            rubric=_rubric(settings),
+            embedder=component_from(EMBEDDERS, embedder) if isinstance(embedder, str) else embedder,
+            corpus=corpus if isinstance(corpus, Corpus | None) else Corpus.from_folder(corpus),
+            support=support,
+            threads=settings.concurrency,
+            budget=budget,
+            judges_all=settings.all,
+            labels=labels,
+        )
+
+
+def _rubric(settings: JudgeSettings) -> Rubric | None:
+    if settings.rubric is None:
+        return None
+    from rag_evaluation_framework.judging.rubrics import read_rubric  # takes long
+
+    return read_rubric(settings.rubric)
+
+
+def _panel(given: Any, settings: JudgeSettings, spending: Spending | None, opened: ExitStack) -> Judge | None:
+    """Return the judge of the models that are named or given; ``None`` where there is none."""
+    if given is None:
+        return None
+    from rag_evaluation_framework.judging.judge import Judge  # takes long
+
+    if isinstance(given, JudgeSettings):
+        models = [_model(text, settings, spending, opened) for text in settings.models]
+        judge = Judge(*models, votes=settings.votes)
+    else:
+        judge = given if isinstance(given, Judge) else Judge(as_chat_model(given))
+    return judge if spending is None or settings.models else judge.counted_in(spending)
 
 
 def _model(text: str, settings: JudgeSettings, spending: Spending | None, opened: ExitStack) -> ChatModel:
@@ -361,7 +368,10 @@ def _model(text: str, settings: JudgeSettings, spending: Spending | None, opened
 def _remembered(model: Any, settings: JudgeSettings) -> ChatModel:
     if settings.cache is not None:
         check_writable([Path(settings.cache)], option="--judge-cache")
-    remembered: ChatModel = model if settings.cache is None else _PARTS.get("memory")(model, settings.cache)
+        from rag_evaluation_framework.models.memory import RememberingModel  # takes long
+
+        model = RememberingModel(model, settings.cache)
+    remembered: ChatModel = model
     return remembered
 
 
@@ -377,16 +387,17 @@ def _judge_of_a_package(
     judge = built(JUDGES.get(specification.name), specification.arguments, of=f"judge {specification}")
     if callable(close := getattr(judge, "close", None)):
         opened.callback(close)
-    model: ChatModel = _PARTS.get("client")(judge)
-    return model
+    return as_chat_model(judge)
 
 
 def kinship_warnings(methods: Methods, models: Iterable[str]) -> list[str]:
     """Return a warning for each model that the judge is related to."""
     if methods.judge is None:
         return []
+    from rag_evaluation_framework.judging.judge import kinship_warning  # takes long
+
     judges = [judge.name for judge in methods.judge.models]
-    return [warning for model in models if (warning := _PARTS.get("kinship")(judges, model))]
+    return [warning for model in models if (warning := kinship_warning(judges, model))]
 
 
 def with_documents(methods: Methods, metrics: Iterable[str], *, dialect: Dialect, path: Path) -> Methods:
@@ -470,7 +481,7 @@ def way_of(metric: BoundMetric, method: Method | None, methods: Methods) -> Way:
     is_asked = by_judge or getattr(support, "judge", None) is not None
     return Way(
         " + ".join((getattr(decided_by, "name", ""), *dict.fromkeys(others))),
-        _PARTS.get("prompt")(prompt).version if prompt else getattr(support, "version", 1),
+        load_prompt(prompt).version if prompt else getattr(support, "version", 1),
         frozenset(questions) if is_asked else frozenset(),
         is_slow=by_judge or getattr(support, "is_slow", False),
         engines=() if by_judge else getattr(support, "engines", ()),

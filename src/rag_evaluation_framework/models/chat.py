@@ -20,6 +20,8 @@ from rag_evaluation_framework.records.samples import Usage
 #
 # Judges and generators ask through :class:`ChatModel`. A model may be asked by many threads at once.
 
+HOW_TO_JUDGE = "give --judge-model MODEL, and --judge-url URL for an endpoint of your own"
+
 Schema: TypeAlias = Mapping[str, Any]
 """The JSON Schema that a reply follows."""
 

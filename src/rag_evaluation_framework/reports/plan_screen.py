@@ -13,7 +13,7 @@ from rag_evaluation_framework.evaluation.judge_forecast import (
     REASON_CHARACTERS,
     JudgeForecast,
 )
-from rag_evaluation_framework.evaluation.preflight import Plan
+from rag_evaluation_framework.evaluation.plan import Plan
 from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.reports import blocks
 

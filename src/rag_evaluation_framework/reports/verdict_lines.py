@@ -18,7 +18,7 @@ import msgspec
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.agent_shapes import DEFAULT_PATH
-from rag_evaluation_framework.evaluation.suites import JUDGE
+from rag_evaluation_framework.evaluation.run import JUDGE
 from rag_evaluation_framework.files.project_root import is_runs_directory
 from rag_evaluation_framework.judging.verdict import CORRECT, PARTLY_CORRECT, WRONG, AnswerCounts
 from rag_evaluation_framework.records.runs import RunHead

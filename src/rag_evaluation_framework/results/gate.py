@@ -6,7 +6,7 @@ failed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -21,7 +21,7 @@ from rag_evaluation_framework.judging.verdict import (
     AnswerCounts,
     original_sample_id,
 )
-from rag_evaluation_framework.metrics.declaration import PASS_RATE
+from rag_evaluation_framework.metrics.declaration import PASS_RATE, metric_name
 from rag_evaluation_framework.metrics.views import NO_HITS
 from rag_evaluation_framework.records.responses import told_answers
 from rag_evaluation_framework.records.runs import SampleResult
@@ -40,6 +40,7 @@ from rag_evaluation_framework.results.verdicts import (
     Regressions,
     Threshold,
     Verdict,
+    read_thresholds,
 )
 from rag_evaluation_framework.statistics.intervals import mean_interval, wilson_interval
 from rag_evaluation_framework.statistics.partly_judged import FEWEST_TO_TELL
@@ -78,6 +79,11 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
+        if isinstance(self.thresholds, Mapping):
+            bounds = (
+                each for name, bound in self.thresholds.items() for each in read_thresholds(name, bound)
+            )
+            msgspec.structs.force_setattr(self, "thresholds", tuple(bounds))
         count, drop = "a whole number of at least 0", self.max_drop
         for name, is_right, expected in (
             ("min_scored", _is_number(self.min_scored, 0, 1), "a number from 0 to 1"),
@@ -93,6 +99,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
             if not is_right:
                 raise UsageError(f"{name}: expected {expected}, got {shown(getattr(self, name))}")
 
+        msgspec.structs.force_setattr(self, "waive", frozenset(map(metric_name, self.waive)))
         for each in self.thresholds:
             if each.is_of_answers and (each.operator == ">=") != (each.metric == CORRECT):
                 raise UsageError(f"thresholds: expected >= for {CORRECT} and <= for other grades, got {each}")
@@ -217,6 +224,19 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
     def _waived(self, check: Check) -> Check:
         return replace(check, excuse="waived") if check.is_open and check.metric in self.waive else check
+
+
+def _bounds(given: Mapping[str, Any]) -> tuple[Threshold, ...]:
+    return tuple(each for name, bound in given.items() for each in read_thresholds(name, bound))
+
+
+def bounds_of(given: Gate | Mapping[str, Any] | None) -> Gate | Mapping[str, Any]:
+    """Return a gate as it is, or its fields: on with bounds by metric; none where nothing is demanded."""
+    if given is None or isinstance(given, Gate):
+        return given or {}
+    if isinstance(given, Mapping):
+        return {"thresholds": _bounds(given), "enabled": True}
+    raise UsageError(f"gate: expected a Gate or bounds by metric, got {shown(given)}")
 
 
 def hold_limit(limit: Threshold, run: Evaluation, min_scored: float) -> Check:

@@ -11,9 +11,10 @@ import math
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from functools import reduce
 from heapq import nsmallest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -26,21 +27,27 @@ from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest
 from rag_evaluation_framework.evaluation.missing_fields import MissingFields
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, are_blamed, calls_each, scorer_for
 from rag_evaluation_framework.evaluation.secrets import Secrets
+from rag_evaluation_framework.evaluation.targets import RecordedRows
+from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.files.access import sha256
 from rag_evaluation_framework.judging.methods import JudgeBudget, Methods, missing_method, with_documents
 from rag_evaluation_framework.judging.verdict import CORRECT, NOT_JUDGED, WRONG
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_metric, metric_name
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.records.runs import SampleChoice
+from rag_evaluation_framework.records.runs import Options, SampleChoice
 from rag_evaluation_framework.records.samples import Refusal, Sample, Usage
+from rag_evaluation_framework.results.baselines import Baseline
+from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.kept_data import Counted, HeldSamples
 from rag_evaluation_framework.results.run_folder import ContentHash, SpooledSamples, fingerprint
+from rag_evaluation_framework.results.run_groups import RunGroup
 from rag_evaluation_framework.results.verdicts import OF_ANSWERS, Threshold
 from rag_evaluation_framework.version import __version__
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.datasets.row_fields import RowReading
     from rag_evaluation_framework.evaluation.hit_views import LocatedContexts
+    from rag_evaluation_framework.models.spending import Prices
 
 # Which samples of a dataset a run is over: those with a tag, and of these so many at random.
 #
@@ -179,33 +186,36 @@ class _Tally:
         return Counted(of=of, content=content, incomplete=issues, **self._counts)
 
 
+class Source(msgspec.Struct, frozen=True):
+    """Where the samples of a dataset come from: a file of a dialect, or memory."""
+
+    stream: Callable[[], Iterator[Sample]]
+    dialect: str
+    with_documents: Callable[[Methods, Sequence[str]], Methods]
+    """Returns methods with the dataset's own documents, where a metric looks something up in documents."""
+    annotations: tuple[Path, ...] = ()
+    """The files in which people marked the true citations of its samples."""
+
+
 class DatasetPlan(msgspec.Struct, frozen=True, kw_only=True):
     """One dataset with the samples chosen from it, what scores them, and what asking them takes."""
 
     entry: DatasetEntry
+    source: Source
     selection: Selection
     scorers: tuple[MetricScorer, ...]
     thresholds: tuple[Threshold, ...]
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    incomplete: tuple[Issue, ...] = ()
-    is_golden: bool = False
-    """A golden set: every answer is blamed."""
+    methods: Methods
+    """What its scorers are bound to, with the documents that answers may cite, as far as they are at hand."""
+    counted: Counted
+    about: Mapping[str, str] = {}
+    """What the dataset says of itself: ``id``, ``name`` and ``version``."""
     located: LocatedContexts | None = None
     """Where its golden contexts are, if it is a golden set and scored by spans."""
     unmeasured: Mapping[str, str] = {}
     """The metrics that were asked for and cannot be measured, and why."""
-    about: Mapping[str, str] = {}
-    """What the dataset says of itself: ``id``, ``name`` and ``version``."""
-    methods: Methods = msgspec.field(default_factory=Methods)
-    """What its scorers are bound to, with the documents that answers may cite, as far as they are at hand."""
-    annotations: tuple[Path, ...] = ()
-    """The files in which people marked the true citations of its samples."""
-    reading: RowReading | None = None
     tells_blame: bool = True
     """Whether it is looked for where each answer fails, as far as that can be told."""
-    counted: Counted = msgspec.field(default_factory=Counted)
     is_as_it_was: bool = False
     """Whether it is known to be what it was when the run that is resumed began."""
     budget: JudgeBudget | None = None
@@ -214,6 +224,32 @@ class DatasetPlan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         return self.entry.name
+
+    @property
+    def is_golden(self) -> bool:
+        """Whether it is a golden set: every answer is blamed."""
+        return self.source.dialect in GOLDEN_DIALECTS
+
+    @property
+    def reading(self) -> RowReading | None:
+        """What was read from which field of plain rows."""
+        rows, counted = self.selection.n_in_file, self.counted
+        return self.entry.reading and replace(
+            self.entry.reading, rows=rows, answers=counted.answers, references=counted.references
+        )
+
+    @property
+    def calls(self) -> int:
+        return self.selection.repeats * self.counted.calls
+
+    @property
+    def usage(self) -> Usage:
+        """At least what asking takes."""
+        times, counted = self.selection.repeats, self.counted
+        return Usage(
+            input_tokens=-(-times * counted.input_bytes // _BYTES_PER_TOKEN),
+            output_tokens=-(-times * counted.output_bytes // _BYTES_PER_TOKEN),
+        )
 
     @property
     def judge_calls(self) -> int:
@@ -227,10 +263,33 @@ class DatasetPlan(msgspec.Struct, frozen=True, kw_only=True):
         return self.tells_blame and are_blamed(self.scorers, is_golden=self.is_golden)
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run would do, with everything that can be checked beforehand checked."""
+class Plan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A run after defaults, as a manifest, a call or a command says, with all that can be checked checked."""
 
+    manifest: Manifest
+    """What its configuration says stands in the head of each run."""
     datasets: tuple[DatasetPlan, ...]
+    target: Target = msgspec.field(default_factory=RecordedRows)
+    shown_target: str | None = None
+    methods: Methods = msgspec.field(default_factory=Methods)
+    """What scores; its judge and what that costs are recorded."""
+    gate: Gate = msgspec.field(default_factory=lambda: Gate(enabled=False))
+    choice: SampleChoice = msgspec.field(default_factory=SampleChoice)
+    options: Options = msgspec.field(default_factory=Options)
+    metrics: tuple[str, ...] = ()
+    """Those that take the place of a manifest's."""
+    runs_directory: Path = Path()
+    resumed: RunGroup | None = None
+    baseline: Baseline | None = None
+    prices: Prices | None = None
+    """What the target's tokens cost, where its answers count towards the cap of ``methods.spending``."""
+    given: Sequence[str] = ()
+    """The options of a command that a resume is to be given again."""
+    repository: Mapping[str, str] = {}
+    """The branch and the commit of the folder it is called in, as far as they are known."""
+    secrets: Secrets = msgspec.field(default_factory=Secrets)
+    kept: Any = None
+    """What has to live as long as the runs are read."""
     warnings: tuple[str, ...] = ()
     left_out: tuple[Threshold, ...] = ()
     """The thresholds that do not hold because the run was narrowed."""
@@ -250,10 +309,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def usage(self) -> Usage:
         """At least what asking takes."""
-        return Usage(
-            input_tokens=sum(dataset.input_tokens for dataset in self.datasets),
-            output_tokens=sum(dataset.output_tokens for dataset in self.datasets),
-        )
+        return reduce(Usage.plus, (dataset.usage for dataset in self.datasets))
 
 
 def plan_evaluation(
@@ -289,7 +345,15 @@ def plan_evaluation(
             plans.append(_planned(entry, manifest, choice, methods, known=counted, aside=aside))
     problems.raise_all()
     warnings = (*threshold_warnings(manifest), *_incomplete(plans), *context_warnings(plans))
-    return Plan(datasets=tuple(plans), warnings=warnings, left_out=tuple(left_out(manifest, entries)))
+    return Plan(
+        manifest=manifest,
+        datasets=tuple(plans),
+        methods=methods or Methods(),
+        choice=choice,
+        metrics=tuple(metrics),
+        warnings=warnings,
+        left_out=tuple(left_out(manifest, entries)),
+    )
 
 
 def threshold_warnings(manifest: Manifest) -> list[str]:
@@ -366,17 +430,6 @@ def refuse_secrets(plan: Plan, secrets: Secrets) -> None:
                 line = sample.origin.line if sample.origin else None
                 issue = Issue("secret-in-data", "no secret of the manifest in a sample", "one")
                 raise InputError([issue.located(str(dataset.entry.path), line)])
-
-
-class Source(msgspec.Struct, frozen=True):
-    """Where the samples of a dataset come from: a file of a dialect, or memory."""
-
-    stream: Callable[[], Iterator[Sample]]
-    dialect: str
-    with_documents: Callable[[Methods, Sequence[str]], Methods]
-    """Returns methods with the dataset's own documents, where a metric looks something up in documents."""
-    annotations: tuple[Path, ...] = ()
-    """The files in which people marked the true citations of its samples."""
 
 
 _SAID = ("dataset_id", "name", "version")
@@ -472,11 +525,10 @@ def _planned(
     of = _reading_of(entry, source, scorers.values(), manifest=manifest, choice=choice)
     is_as_it_was = of is not None and of == known.of
     contexts: LocatedContexts | None = None
-    is_new = choice.repeats == 1 and not is_as_it_was
-    spooled = SpooledSamples(aside) if is_new and aside is not None else None
+    spooled = None
     if is_as_it_was:
-        n = known.samples
-        selection, counted = Selection(source.stream, frozenset(), None, n, n, choice.repeats), known
+        n, counted = known.samples, known
+        selection = Selection(source.stream, frozenset(), None, n, n, choice.repeats)
     else:
         # Where every sample is asked, they are counted while they are chosen.
         is_chosen_first = choice.sample_size is not None or is_golden
@@ -491,6 +543,7 @@ def _planned(
             located=() if contexts is None else contexts.truth,
             returned=manifest.api.response_paths,
         )
+        spooled = None if aside is None or choice.repeats > 1 else SpooledSamples(aside)
         tally = _Tally(missing, spooled)
         if is_chosen_first:
             deque(map(tally.look_at, replace(selection, repeats=1)()), maxlen=0)
@@ -501,20 +554,14 @@ def _planned(
             raise InputError(missing.refusals())
     return DatasetPlan(
         entry=entry,
+        source=source,
         selection=replace(selection, spooled=spooled),
         scorers=tuple({scorer.name: scorer for scorer in scorers.values()}.values()),
         thresholds=tuple(_thresholds_of(entry, manifest.thresholds, scorers)),
-        calls=choice.repeats * counted.calls,
-        input_tokens=-(-choice.repeats * counted.input_bytes // _BYTES_PER_TOKEN),
-        output_tokens=-(-choice.repeats * counted.output_bytes // _BYTES_PER_TOKEN),
-        incomplete=counted.incomplete,
-        is_golden=is_golden,
-        located=contexts,
-        about=_about(entry, source.dialect),
         methods=methods,
-        annotations=source.annotations,
-        reading=entry.reading and _with_counts(entry.reading, selection, counted),
         counted=counted,
+        about=_about(entry, source.dialect),
+        located=contexts,
         is_as_it_was=is_as_it_was,
     )
 
@@ -523,11 +570,6 @@ def _located(scorers: Iterable[MetricScorer], selection: Selection) -> LocatedCo
     from rag_evaluation_framework.evaluation.hit_views import located_for
 
     return located_for(scorers, selection)
-
-
-def _with_counts(reading: RowReading, selection: Selection, counted: Counted) -> RowReading:
-    answers, references = counted.answers, counted.references
-    return replace(reading, rows=selection.n_in_file, answers=answers, references=references)
 
 
 def _scorers(entry: DatasetEntry, manifest: Manifest, methods: Methods) -> dict[str, MetricScorer]:
@@ -567,6 +609,6 @@ def _thresholds_of(
 
 def _incomplete(plans: Iterable[DatasetPlan]) -> Iterator[str]:
     for plan in plans:
-        for issue in plan.incomplete:
+        for issue in plan.counted.incomplete:
             effect = "those that the system returns count" if issue.path == "context" else "they are skipped"
             yield f"{issue}; {effect} (--allow-missing)"

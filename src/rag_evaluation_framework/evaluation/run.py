@@ -15,17 +15,15 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import msgspec
 from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import StorageError, UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
+from rag_evaluation_framework.evaluation.golden_runs import golden_evaluation
 from rag_evaluation_framework.evaluation.judge_budget import judged_in_part, resumed_budget
-from rag_evaluation_framework.evaluation.manifest import Manifest
-from rag_evaluation_framework.evaluation.preflight import DatasetPlan, Plan
+from rag_evaluation_framework.evaluation.plan import DatasetPlan, Plan
 from rag_evaluation_framework.evaluation.scored_answers import waits_to_score
 from rag_evaluation_framework.evaluation.scoring import MetricScorer
-from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.extensions import Scorer, Target
 from rag_evaluation_framework.judging.methods import Methods, beyond_reach
 from rag_evaluation_framework.judging.verdict import AnswerCounts, AnswerVerdict, original_sample_id
@@ -34,11 +32,9 @@ from rag_evaluation_framework.models.chat import endpoint_of, endpoints_in_words
 from rag_evaluation_framework.records.runs import (
     JudgeUsage,
     OnProgress,
-    Options,
     Progress,
     RunHead,
     RunOutcome,
-    SampleChoice,
     evaluation_environment,
     package_versions,
 )
@@ -47,7 +43,6 @@ from rag_evaluation_framework.results.baselines import Baseline, compared, deman
 from rag_evaluation_framework.results.breakdowns import FoundBlames, write_blames
 from rag_evaluation_framework.results.changes import Demand
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder
-from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.kept_data import (
     as_kept,
     keep_askings,
@@ -60,6 +55,7 @@ from rag_evaluation_framework.results.kept_data import (
 )
 from rag_evaluation_framework.results.movements import ask_again, digits_of
 from rag_evaluation_framework.results.resources import ResourceMeter
+from rag_evaluation_framework.results.results_documents import keep_verdict
 from rag_evaluation_framework.results.run_evaluations import are_figures_kept, evaluation_of_run, written
 from rag_evaluation_framework.results.run_evaluations import suite as suite_of
 from rag_evaluation_framework.results.run_folder import (
@@ -78,130 +74,123 @@ from rag_evaluation_framework.workers import Workforce, in_order
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.blame import Blaming
-    from rag_evaluation_framework.models.spending import Prices, TargetSpending
+    from rag_evaluation_framework.models.spending import TargetSpending
 
 _NOT_BEGUN = "not begun"
 READING = "reading"
 """What was read from which field of plain rows; the screen of those says it first."""
 
 
-class Suite(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """A plan, and how it is carried out; what the manifest calls its configuration stands in each run's head.
-
-    ``methods`` are those of the plan: their judge and what it costs are recorded. ``metrics`` are those that
-    take the place of a manifest's. ``kept`` has to live as long as the runs are read.
-    """
-
-    plan: Plan
-    manifest: Manifest
-    target: Target
-    runs_directory: Path
-    shown_target: str | None = None
-    secrets: Secrets = msgspec.field(default_factory=Secrets)
-    methods: Methods = msgspec.field(default_factory=Methods)
-    options: Options = msgspec.field(default_factory=Options)
-    choice: SampleChoice = msgspec.field(default_factory=SampleChoice)
-    gate: Gate = msgspec.field(default_factory=lambda: Gate(enabled=False))
-    metrics: tuple[str, ...] = ()
-    resumed: RunGroup | None = None
-    given: Sequence[str] = ()
-    baseline: Baseline | None = None
-    kept: Any = None
-    repository: Mapping[str, str] = {}
-    """The branch and the commit of the folder it is called in, as far as they are known."""
-    prices: Prices | None = None
-    """What the target's tokens cost, where its answers count towards the cap of ``methods.spending``."""
-
-
-def run_suite(suite: Suite, *, on_progress: OnProgress | None = None) -> Evaluation:
-    """Ask, score and sum up what was planned; what an earlier run has finished is not asked again."""
-    plan, resumed = suite.plan, suite.resumed
-    _check_target(suite.target, resumed)
+def run(plan: Plan, on_progress: OnProgress | None = None) -> Evaluation:
+    """Ask, score, decide the gate and sum up; what an earlier run has finished is not asked again."""
+    _check_target(plan.target, plan.resumed)
     demanded: dict[str, Demand] = {}
-    if suite.baseline is not None:
+    if plan.baseline is not None:
         demanded = {each.name: demand_of(each.scorers, each.thresholds) for each in plan.datasets}
         for dataset in plan.datasets:
             used = [each for each in dataset.scorers if each.name in demanded[dataset.name].metrics]
-            suite.baseline.check_scored_by(dataset.name, used)
-    parts: dict[str, Evaluation] = {}
-    charge_earlier(suite, resumed.runs.values() if resumed else ())
-    if any(waits_to_score(dataset.scorers, suite.options.crew) for dataset in plan.datasets):
-        suite.methods.load()  # where workers score, they load their own
-    leader = resumed.leader.head if resumed else None
-    for dataset in plan.datasets:
-        folder = resumed.runs.get(dataset.name) if resumed else None
-        if folder is not None:
-            check_scored_alike(folder, dataset.scorers, suite.methods)
-            folder = scored_as_wanted(folder, dataset.scorers, suite.methods)
-            folder = resumed_budget(folder, dataset.budget)
-        if folder is None:
-            folder = RunFolder.create(suite.runs_directory, _head(dataset, suite, leader=leader))
-            dataset.counted.keep(folder.path)
-        leader = leader or folder.head
-        parts[dataset.name] = _evaluated(dataset, folder, suite, on_progress)
-        if not parts[dataset.name].outcome.completed:
-            break
-    for dataset in plan.datasets[len(parts) :]:
-        parts[dataset.name] = _not_begun(dataset, suite)
-    whole = _whole(suite, parts)
-    if suite.baseline is not None and whole.outcome.completed:
-        both = suite.baseline.pair_with(whole, demanded)
-        found = compared(suite.baseline, both, head=whole.head, seed=suite.choice.seed)
-        if _is_worth_asking_again(suite, found):
-            again = AskingAgain(suite, parts, _capped(suite))
-            found = again.settle(found)
-            if again.outcome is not None:
-                parts = {name: replace(part, outcome=again.outcome) for name, part in parts.items()}
-        found = with_old_answers(found, both)
-        # Results have the tests that were made, so they are written again.
-        parts = {
-            name: written(replace(part, regressions=found, answers=_with_unstable(part, found)))
-            for name, part in parts.items()
-        }
-        whole = replace(_whole(suite, parts), regressions=found)
-    verdict = suite.gate.decide(whole)
+            plan.baseline.check_scored_by(dataset.name, used)
+    parts = _evaluated_parts(plan, on_progress)
+    whole = _whole(plan, parts)
+    if plan.baseline is not None and whole.outcome.completed:
+        whole = _compared(plan, plan.baseline, parts, demanded, whole)
+    verdict = plan.gate.decide(whole)
     # What was met could be reached here, whatever was measured elsewhere.
     reached = {beyond_reach(each, each.method) for each in verdict.checks if each.status == "met"}
-    kept = tuple(warning for warning in whole.warnings if warning not in reached)
-    return replace(whole, verdict=verdict, warnings=kept)
+    warnings = tuple(warning for warning in whole.warnings if warning not in reached)
+    whole = replace(whole, verdict=verdict, warnings=warnings)
+    if plan.manifest.kind == "golden":
+        whole = golden_evaluation(whole, Path(str(plan.manifest.configuration["golden"])))
+    keep_verdict(whole)
+    if plan.kept is not None:
+        parts = {name: replace(part, kept=plan.kept) for name, part in whole.parts.items()}
+        whole = replace(whole, parts=parts, kept=plan.kept)
+    return whole
+
+
+def _evaluated_parts(plan: Plan, on_progress: OnProgress | None) -> dict[str, Evaluation]:
+    """Evaluate one dataset after another; the first that does not complete is the last to begin."""
+    parts: dict[str, Evaluation] = {}
+    resumed = plan.resumed.runs if plan.resumed else {}
+    charge_earlier(plan, resumed.values())
+    if any(waits_to_score(dataset.scorers, plan.options.crew) for dataset in plan.datasets):
+        plan.methods.load()  # where workers score, they load their own
+    leader = plan.resumed.leader.head if plan.resumed else None
+    for dataset in plan.datasets:
+        folder = resumed.get(dataset.name)
+        if folder is not None:
+            check_scored_alike(folder, dataset.scorers, plan.methods)
+            folder = scored_as_wanted(folder, dataset.scorers, plan.methods)
+            folder = resumed_budget(folder, dataset.budget)
+        if folder is None:
+            folder = RunFolder.create(plan.runs_directory, _head(dataset, plan, leader=leader))
+            dataset.counted.keep(folder.path)
+        leader = leader or folder.head
+        parts[dataset.name] = _evaluated(dataset, folder, plan, on_progress)
+        if not parts[dataset.name].outcome.completed:
+            break
+    left = plan.datasets[len(parts) :]
+    return parts | {dataset.name: _not_begun(dataset, plan) for dataset in left}
+
+
+def _compared(
+    plan: Plan,
+    baseline: Baseline,
+    parts: dict[str, Evaluation],
+    demanded: Mapping[str, Demand],
+    whole: Evaluation,
+) -> Evaluation:
+    """Return the evaluation held against a baseline; questions that got worse are asked again before."""
+    both = baseline.pair_with(whole, demanded)
+    found = compared(baseline, both, head=whole.head, seed=plan.choice.seed)
+    if _is_worth_asking_again(plan, found):
+        again = AskingAgain(plan, parts, _capped(plan))
+        found = again.settle(found)
+        if again.outcome is not None:
+            parts = {name: replace(part, outcome=again.outcome) for name, part in parts.items()}
+    found = with_old_answers(found, both)
+    # Results have the tests that were made, so they are written again.
+    parts = {
+        name: written(replace(part, regressions=found, answers=_with_unstable(part, found)))
+        for name, part in parts.items()
+    }
+    return replace(_whole(plan, parts), regressions=found)
 
 
 def _with_unstable(part: Evaluation, moved: Regressions) -> AnswerCounts:
     return part.answers.with_unstable(sample for dataset, sample in moved.unstable if dataset == part.name)
 
 
-def _is_worth_asking_again(suite: Suite, moved: Regressions) -> bool:
+def _is_worth_asking_again(plan: Plan, moved: Regressions) -> bool:
     """Tell whether more questions got worse than may, and the agent can be asked them again."""
-    is_live, gate = getattr(suite.target, "is_live", True), suite.gate
-    is_once = suite.choice.repeats == 1 and gate.ask_again > 0
+    is_live, gate = getattr(plan.target, "is_live", True), plan.gate
+    is_once = plan.choice.repeats == 1 and gate.ask_again > 0
     return is_live and is_once and len(moved.worse) + len(moved.unconfirmed) > gate.max_regressions
 
 
-def _whole(suite: Suite, parts: Mapping[str, Evaluation]) -> Evaluation:
+def _whole(plan: Plan, parts: Mapping[str, Evaluation]) -> Evaluation:
     """Return the parts as one."""
     first = next(iter(parts.values()))
     usages = [usage for part in parts.values() if (usage := part.performance.judge_usage) is not None]
     return suite_of(
         first.head,
         parts,
-        kind=suite.manifest.kind,
-        parts_are="splits" if suite.manifest.kind == "golden" else "datasets",
+        kind=plan.manifest.kind,
+        parts_are="splits" if plan.manifest.kind == "golden" else "datasets",
         performance=Performance(judge_usage=sum(usages[1:], usages[0]) if usages else None),
-        warnings=suite.plan.warnings,
-        left_out=suite.plan.left_out,
-        target=suite.shown_target,
-        missing=suite.manifest.missing,
+        warnings=plan.warnings,
+        left_out=plan.left_out,
+        target=plan.shown_target,
+        missing=plan.manifest.missing,
         folder=first.folder,
     )
 
 
-def _not_begun(dataset: DatasetPlan, suite: Suite) -> Evaluation:
+def _not_begun(dataset: DatasetPlan, plan: Plan) -> Evaluation:
     total = len(dataset.selection)
     return Evaluation(
         kind="answers",
-        head=RunHead(
-            run_id=NEW_RUN, dataset_id=dataset.name, target=suite.target.name, seed=suite.choice.seed
-        ),
+        head=RunHead(run_id=NEW_RUN, dataset_id=dataset.name, target=plan.target.name, seed=plan.choice.seed),
         metrics={},
         counts=Counts(total=total, finished=0),
         outcome=RunOutcome(
@@ -209,43 +198,43 @@ def _not_begun(dataset: DatasetPlan, suite: Suite) -> Evaluation:
         ),
         thresholds=dataset.thresholds,
         unmeasured=dataset.unmeasured,
-        target=suite.shown_target,
+        target=plan.shown_target,
     )
 
 
-def _evaluated(dataset: DatasetPlan, folder: RunFolder, suite: Suite, tell: OnProgress | None) -> Evaluation:
+def _evaluated(dataset: DatasetPlan, folder: RunFolder, plan: Plan, tell: OnProgress | None) -> Evaluation:
     if tell is not None:
         tell(dataset.name, folder.counts.before_resuming(len(dataset.selection)))
-    judged_by = suite.methods if dataset.judge_calls else Methods()
+    judged_by = plan.methods if dataset.judge_calls else Methods()
     # What is judged later may change where an answer fails, so that is told at the end.
     is_blamed = dataset.is_blamed and dataset.budget is None
     blames = FoundBlames(folder.path) if is_blamed else None
     with ResourceMeter() as meter, RunSpending(folder, judged_by) as spending:
 
-        def run(scorers: Sequence[Scorer], **wish: Any) -> RunOutcome:
+        def pass_over(scorers: Sequence[Scorer], **wish: Any) -> RunOutcome:
             return run_samples(
                 dataset.selection,
-                _asked(suite),
+                _asked(plan),
                 scorers,
                 folder=folder,
-                options=suite.options,
-                threads=suite.methods.threads,
+                options=plan.options,
+                threads=plan.methods.threads,
                 on_progress=spending.kept_by(None if tell is None else partial(tell, dataset.name)),
                 on_finished=None if blames is None else blames.add,
-                spending=_capped(suite),
+                spending=_capped(plan),
                 blaming=_blaming(dataset) if is_blamed else None,
                 **{"are_unchanged": dataset.is_as_it_was, **wish},
             )
 
         if dataset.budget is None:
-            outcome = run(dataset.scorers)
+            outcome = pass_over(dataset.scorers)
         else:
-            outcome = judged_in_part(run, dataset, folder, seed=suite.choice.seed)
+            outcome = judged_in_part(pass_over, dataset, folder, seed=plan.choice.seed)
     spent = Performance(resources=meter.usage, judge_usage=spending.usage)
-    folder = _with_device(folder, suite.methods)
-    dataset = _without_misnamed(dataset, folder, suite.gate.min_resolved)
-    evaluation = evaluation_of(dataset, folder, outcome, spent, suite.options.crew, blames)
-    evaluation = replace(evaluation, target=suite.shown_target)
+    folder = _with_device(folder, plan.methods)
+    dataset = _without_misnamed(dataset, folder, plan.gate.min_resolved)
+    evaluation = evaluation_of(dataset, folder, outcome, spent, plan.options.crew, blames)
+    evaluation = replace(evaluation, target=plan.shown_target)
     if not outcome.completed:
         return evaluation
     _keep_documents(dataset, folder)
@@ -275,12 +264,12 @@ def _with_device(folder: RunFolder, methods: Methods) -> RunFolder:
     return folder
 
 
-def _asked(suite: Suite) -> Target:
-    if suite.options.crew.engine != "ray":
-        return suite.target
+def _asked(plan: Plan) -> Target:
+    if plan.options.crew.engine != "ray":
+        return plan.target
     from rag_evaluation_framework.evaluation.remote_targets import asked_by_workers
 
-    return asked_by_workers(suite.target, suite.options)
+    return asked_by_workers(plan.target, plan.options)
 
 
 def _keep_documents(dataset: DatasetPlan, folder: RunFolder) -> None:
@@ -350,14 +339,14 @@ def _blaming(dataset: DatasetPlan) -> Blaming:
     return Blaming(dataset.methods.without_judge)
 
 
-def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunHead:
-    plan, roles = suite.plan, getattr(suite.target, "embedding_roles", None)
-    given = {"options": list(map(suite.secrets.mask, suite.given))} if suite.given else {}
+def _head(dataset: DatasetPlan, plan: Plan, *, leader: RunHead | None) -> RunHead:
+    roles = getattr(plan.target, "embedding_roles", None)
+    given = {"options": list(map(plan.secrets.mask, plan.given))} if plan.given else {}
     group = group_fields(
-        suite.choice,
+        plan.choice,
         datasets=tuple(each.name for each in plan.datasets),
-        chosen=suite.options.datasets,
-        metrics=suite.metrics,
+        chosen=plan.options.datasets,
+        metrics=plan.metrics,
         leader=leader,
     )
     return RunHead(
@@ -365,60 +354,60 @@ def _head(dataset: DatasetPlan, suite: Suite, *, leader: RunHead | None) -> RunH
         dataset_id=dataset.name,
         dataset_version=dataset.entry.version or dataset.about.get("version"),
         dataset_hash=dataset.counted.content or content_hash(dataset.selection),
-        target=suite.target.name,
+        target=plan.target.name,
         configuration={
-            **suite.manifest.configuration,
-            **({"system_version": version} if (version := getattr(suite.target, "version", None)) else {}),
+            **plan.manifest.configuration,
+            **({"system_version": version} if (version := getattr(plan.target, "version", None)) else {}),
             "dataset_path": None if dataset.entry.path is None else str(dataset.entry.path),
             **({"dataset": dict(dataset.about)} if dataset.about else {}),
             **(dataset.entry.source.configuration if dataset.entry.source else {}),
             **({} if dataset.reading is None else {READING: dataset.reading.to_dict()}),
-            **({"annotations": list(map(str, dataset.annotations))} if dataset.annotations else {}),
+            **({"annotations": list(map(str, marked))} if (marked := dataset.source.annotations) else {}),
             "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
             **({} if dataset.tells_blame else {"blame": False}),
             "thresholds": list(map(str, dataset.thresholds)),
-            **suite.repository,
-            **(judge_fields(suite.methods) if plan.judge_calls else {}),
+            **plan.repository,
+            **(judge_fields(plan.methods) if plan.judge_calls else {}),
             **({} if dataset.budget is None else {JUDGE_BUDGET: dataset.budget.told}),
             **({"embedding_roles": roles} if roles else {}),
             **group,
         },
         metric_versions={scorer.name: scorer.version for scorer in dataset.scorers},
-        seed=suite.choice.seed,
+        seed=plan.choice.seed,
         packages=package_versions(),
-        parameters={**suite.options.parameters, **_prices(suite), **given},
+        parameters={**plan.options.parameters, **_prices(plan), **given},
         environment=evaluation_environment(),
     )
 
 
-def _prices(suite: Suite) -> dict[str, Any]:
+def _prices(plan: Plan) -> dict[str, Any]:
     """Return what a million tokens of each model cost, where that was said, and the most to be spent."""
-    judge, spending = suite.methods.judge, suite.methods.spending
+    judge, spending = plan.methods.judge, plan.methods.spending
     models = () if judge is None else judge.models
     priced = {model.name: prices for model in models if (prices := getattr(model, "prices", None))}
-    priced |= {} if suite.prices is None else {suite.target.name: suite.prices}
+    priced |= {} if plan.prices is None else {plan.target.name: plan.prices}
     cap = {} if spending is None or spending.cap is None else {"max_cost_usd": spending.cap}
     if not priced:
         return cap
     return cap | {"prices_usd_per_million_tokens": {name: asdict(each) for name, each in priced.items()}}
 
 
-def charge_earlier(suite: Suite, folders: Iterable[RunFolder]) -> None:
+def charge_earlier(plan: Plan, folders: Iterable[RunFolder]) -> None:
     """Count what earlier parts of the same runs have cost towards the cap, if there is one."""
-    spending = suite.methods.spending
+    spending = plan.methods.spending
     if spending is None or spending.cap is None:
         return
     for folder in folders:
         judge, answers = read_judge_usage(folder.judge_usage_path), folder.index().usage
-        cost = answers.cost_usd if suite.prices is None else suite.prices.cost(answers)
+        cost = answers.cost_usd if plan.prices is None else plan.prices.cost(answers)
         spending.charge(((judge and judge.cost_usd) or 0.0) + (cost or 0.0), once=folder.head.run_id)
 
 
-def _capped(suite: Suite) -> TargetSpending | None:
-    spending = suite.methods.spending
-    if spending is None or spending.cap is None or not getattr(suite.target, "is_live", True):
+def _capped(plan: Plan) -> TargetSpending | None:
+    spending = plan.methods.spending
+    if spending is None or spending.cap is None or not getattr(plan.target, "is_live", True):
         return None
-    return spending.of_target(suite.prices)
+    return spending.of_target(plan.prices)
 
 
 def _check_target(target: Target, resumed: RunGroup | None) -> None:
@@ -582,10 +571,8 @@ class AskingAgain:
     ``outcome`` is that of an asking that did not complete, if there is one.
     """
 
-    def __init__(
-        self, suite: Suite, parts: Mapping[str, Evaluation], spending: TargetSpending | None
-    ) -> None:
-        self._suite, self._parts, self._spending, self._asked = suite, parts, spending, 0
+    def __init__(self, plan: Plan, parts: Mapping[str, Evaluation], spending: TargetSpending | None) -> None:
+        self._plan, self._parts, self._spending, self._asked = plan, parts, spending, 0
         self._digits: dict[Key, str] = {}
         self.outcome: RunOutcome | None = None
 
@@ -601,7 +588,7 @@ class AskingAgain:
         first = {key: verdict for key in wanted if (verdict := verdicts.get(key)) is not None}
         if not first:  # only retrieval was measured
             return moved
-        found = ask_again(first, self.ask, self._suite.gate.ask_again, moved.partly_before)
+        found = ask_again(first, self.ask, self._plan.gate.ask_again, moved.partly_before)
         for name, part in self._parts.items():
             unstable = [sample for dataset, sample in found.unstable if dataset == name]
             if part.folder is not None:
@@ -624,7 +611,7 @@ class AskingAgain:
     def ask(self, keys: Collection[Key], times: int) -> dict[Key, Sequence[AnswerVerdict]]:
         """Ask each question a number of times, and return the verdicts on its answers."""
         found: dict[Key, list[AnswerVerdict]] = {}
-        for dataset in self._suite.plan.datasets:
+        for dataset in self._plan.datasets:
             names = {sample for name, sample in keys if name == dataset.name}
             run = self._parts[dataset.name]
             if not names or run.folder is None or self.outcome is not None:
@@ -644,11 +631,11 @@ class AskingAgain:
             )
             outcome = run_samples(
                 samples,
-                self._suite.target,
+                self._plan.target,
                 dataset.scorers,
                 folder=folder,
-                options=self._suite.options,
-                threads=self._suite.methods.threads,
+                options=self._plan.options,
+                threads=self._plan.methods.threads,
                 spending=self._spending,
             )
             self.outcome = None if outcome.completed else outcome
