@@ -15,16 +15,21 @@ from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import read_text
-from rag_evaluation_framework.reports.compared_answers import short_names
+from rag_evaluation_framework.judging.verdict import name_of_state
+from rag_evaluation_framework.records.scores import PART_OF_KIND
+from rag_evaluation_framework.reports.cases import name_of_kind
+from rag_evaluation_framework.reports.compared_answers import short_names, trait_sentence
 from rag_evaluation_framework.reports.page_texts import PageTexts
-from rag_evaluation_framework.reports.run_page import TONES, run_view
+from rag_evaluation_framework.reports.run_page import GRADE_TONES, TONES, run_view
 from rag_evaluation_framework.reports.several_runs_page import MOVEMENTS, comparison_view, sweep_view
 from rag_evaluation_framework.reports.verdict_lines import verdict_of
 from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.movements import REGRESSIONS
 from rag_evaluation_framework.results.run_folder import CELLS
 from rag_evaluation_framework.version import __version__
 
@@ -135,22 +140,27 @@ def filled_page(
         script=script,
         data=written,
         packed=is_packed,
-        **_encodable({"home": None, **given}),
+        **{"home": None, **given},
     )
-    return FilledPage(str(text), policy)
+    return FilledPage(_encodable(text), policy)
 
 
 @cache
 def _templates() -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
-        loader=FileSystemLoader(FOLDER),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    look: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True}
+    made = Environment(loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, **look)
+    made.globals |= {
+        "link": lambda **about: "#" + urlencode(about),
+        "name_of_kind": name_of_kind,
+        "name_of_state": name_of_state,
+        "part_of_kind": PART_OF_KIND,
+        "regressions": REGRESSIONS,
+        "tones": GRADE_TONES,
+        "trait_sentence": trait_sentence,
+    }
+    return made
 
 
 def _hash(text: str) -> str:

@@ -20,10 +20,10 @@ from rag_evaluation_framework.judging.verdict import (
 )
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
 from rag_evaluation_framework.records.responses import expected_turns
-from rag_evaluation_framework.records.scores import PART_OF_KIND, Blame
+from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.reports import cases
 from rag_evaluation_framework.reports.blocks import NOTHING, by, figure, interval_text, meaning, one_line
-from rag_evaluation_framework.reports.figure_rows import demand_of
+from rag_evaluation_framework.reports.figure_rows import FigureRow, list_figures
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.rows_screen import reading_sentences
 from rag_evaluation_framework.reports.terminal import reliability_lines
@@ -54,10 +54,15 @@ _BIN_HEIGHT = 20
 def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: str) -> dict[str, Any]:
     """Return the view of one evaluation; the texts of its contexts and documents go to ``texts``."""
     texts.add_documents(evaluation.documents)
-    figures = _figures(evaluation)
-    several = len({part for part, _ in figures}) > 1
-    metrics = {each.metric: each for _, each in figures if each.metric != PASS_RATE}
-    said = headline(evaluation)
+    figures = [
+        row
+        for row in list_figures(evaluation)
+        if row.figure.n_scored
+        or row.figure.n_failed
+        or row.metric in {bound.metric for bound in row.run.thresholds}
+    ]
+    several, said = len({row.part for row in figures}) > 1, headline(evaluation)
+    metrics = {row.metric: row.figure for row in figures if row.metric != PASS_RATE}
     named = cases.named_rows(evaluation, cases.rows_of_runs(evaluation))
     named.sort(key=lambda each: _standing(each[1], metrics))
     rows = [(name if several else row.id, row) for name, row in named]
@@ -71,20 +76,18 @@ def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: st
         "label": label,
         "title": title,
         "kicker": _kicker(evaluation),
-        "word": f"{said.title}:" if said.title else "",
+        "said": said,
         "tone": TONES.get(said.word.lower(), ""),
-        "sentence": said.sentence,
-        "leads": list(said.lines),
         "reading": reading_sentences(evaluation),
-        "figures": [_shown_figure(part, each, evaluation, several=several) for part, each in figures],
-        "answers": _counts(evaluation.answers, number),
-        "kinds": _kinds(evaluation.answers, number),
-        "flagged": list(_flagged(rows, number)),
-        "all_flagged": "#" + urlencode({"v": number, "g": _FLAGGED}),
-        **_slices(rows, number),
-        "groups": list(_groups(rows, number)),
+        "figures": [_shown_figure(row, several=several) for row in figures],
+        "answers": evaluation.answers,
+        "grades": list(_grades(evaluation.answers)),
+        "notes": _notes(evaluation.answers),
+        "flagged": list(_flagged(rows)),
+        "slices": _slices(rows, number),
+        "groups": _groups(rows),
         "latency": _latency(evaluation, rows),
-        "about": list(_about(evaluation, [each for _, each in figures])),
+        "about": list(_about(evaluation, [row.figure for row in figures])),
     }
     scripted = {
         "kind": "run",
@@ -102,29 +105,16 @@ def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: st
     return {"shown": shown, "scripted": scripted}
 
 
-def _figures(evaluation: Evaluation) -> list[tuple[str, Figure]]:
-    """Return the figures of all parts with the parts' names, without those that nothing is known of."""
-    return [
-        (name, each)
-        for name, part in evaluation.named_runs.items()
-        for metric, each in part.metrics.items()
-        if metric in {bound.metric for bound in part.thresholds}
-        or (metric != PASS_RATE and (each.n_scored or each.n_failed))
-    ]
-
-
-def _columns(evaluation: Evaluation, figures: Sequence[tuple[str, Figure]]) -> list[str]:
+def _columns(evaluation: Evaluation, figures: Sequence[FigureRow]) -> list[str]:
     """Return the metrics that the table of samples shows: those with a threshold, then what scores most."""
     scored: Counter[str] = Counter()
-    for _, each in figures:
-        if each.metric != PASS_RATE:
-            scored[each.metric] += each.n_scored
+    for row in figures:
+        if row.metric != PASS_RATE:
+            scored[row.metric] += row.figure.n_scored
     gated = {bound.metric for bound in _bounds(evaluation)}
     places = {metric: place for place, metric in enumerate(scored)}
-    first = sorted(scored, key=lambda metric: (metric not in gated, -scored[metric], places[metric]))[
-        :_COLUMNS
-    ]
-    return sorted(first, key=places.__getitem__)
+    ordered = sorted(scored, key=lambda metric: (metric not in gated, -scored[metric], places[metric]))
+    return sorted(ordered[:_COLUMNS], key=places.__getitem__)
 
 
 def _bounds(evaluation: Evaluation) -> list[Threshold]:
@@ -150,37 +140,33 @@ def place(value: float, low: float = 0.0, high: float = 1.0) -> float:
     return round(max(0.0, min(1.0, (value - low) / (high - low))) * 100, 2)
 
 
-def _shown_figure(part: str, each: Figure, evaluation: Evaluation, *, several: bool) -> dict[str, Any]:
-    run = evaluation.named_runs[part]
-    bound = next((one for one in run.thresholds if one.metric == each.metric), None)
-    interval, value = each.interval, each.value
-    demand = demand_of(evaluation, run, each.metric)
-    status = "" if demand.check is None else demand.check.status
-    crosses = bound is not None and interval is not None and interval.low < bound.bound <= interval.high
-    is_share = value is None or (0 <= value <= 1 and (interval is None or interval.high <= 1.0 + 1e-9))
+def _shown_figure(row: FigureRow, *, several: bool) -> dict[str, Any]:
+    each, run = row.figure, row.run
+    bound = next((one.bound for one in run.thresholds if one.metric == each.metric), None)
+    operator = next((one.operator for one in run.thresholds if one.metric == each.metric), "")
+    interval, value, check = each.interval, each.value, row.demand.check
+    status = "" if check is None else check.status
+    is_share = value is None or row.is_share
     is_known = each.metric in run.columns.values
     counts = _binned(run.columns.scored(each.metric).values()) if is_known else []
     scored = each.answers
     if each.judged is None and (missing := each.n_skipped + each.n_failed):
         scored = f"{scored} of {each.n_scored + missing:,}"
-    written = figure(value, interval, bound=bound.bound if bound else None)
-    ends = interval_text(interval, value)
-    needs = "" if bound is None else f"{bound.operator} {bound.bound:g}"
+    written, needs = figure(value, interval, bound=bound), "" if bound is None else f"{operator} {bound:g}"
+    label = f"{each.metric} {written}, interval {row.interval}"
     return {
-        "name": f"{part}: {each.metric}" if several else each.metric,
-        "by": f"by {by(each.method)}",
+        "row": row,
+        "name": f"{row.part}: {each.metric}" if several else each.metric,
         "meaning": meaning(each.metric),
-        "up": each.higher_is_better,
         "value": written,
-        "interval": ends,
         "scale": is_share,
         "at": None if value is None else place(value),
         "low": None if interval is None or value is None else place(interval.low),
         "high": None if interval is None else place(interval.high),
-        "limit": None if bound is None else place(bound.bound),
-        "open": crosses,
+        "limit": None if bound is None else place(bound),
+        "open": bound is not None and interval is not None and interval.low < bound <= interval.high,
         "tone": "bad" if status in ("missed", "not evaluated") else "",
-        "label": f"{each.metric} {written}, interval {ends}" + (f", needs {needs}" if needs else ""),
+        "label": f"{label}, needs {needs}" if needs else label,
         "bins": _heights(counts) if is_share else [],
         "spread": _spread(counts),
         "scored": scored,
@@ -211,58 +197,30 @@ def _spread(counts: Sequence[int]) -> str:
 # The answers by their verdicts, and what wrong ones share.
 
 
-def tone_of(verdict: AnswerVerdict) -> str:
-    """Return the tone in which the verdict on an answer is shown."""
-    return GRADE_TONES[verdict.grade]
-
-
-def _counts(counts: AnswerCounts, number: int) -> dict[str, Any] | None:
-    """Return the count of each grade with its states; ``None`` if only retrieval was measured."""
-    if not counts.total:
-        return None
-    grades, at = [], 0.0
-    for grade in GRADES:
+def _grades(counts: AnswerCounts) -> Iterator[tuple[str, float, str]]:
+    """Yield each grade with the place where it begins, in percent of all answers, and its states."""
+    at = 0.0
+    for grade in GRADES if counts.total else ():
         states = {
             state: count for state, count in counts.states.items() if AnswerVerdict(state).grade == grade
         }
         told = [f"{count:,} {name_of_state(state, count)}" for state, count in states.items()]
         if grade == NOT_JUDGED:
             told = [counted(counts.looks_wrong, "looks wrong", "look wrong")] if counts.looks_wrong else []
-        grades.append(
-            {
-                "name": name_of_state(grade),
-                "tone": GRADE_TONES[grade],
-                "count": counts.count(grade),
-                "at": round(at, 2),
-                "share": round(100 * counts.count(grade) / counts.total, 2),
-                "states": "" if set(states) == {grade} and grade != NOT_JUDGED else ", ".join(told),
-                "link": "#" + urlencode({"v": number, "g": grade}),
-            }
-        )
+        yield grade, round(at, 2), "" if set(states) == {grade} != {NOT_JUDGED} else ", ".join(told)
         at += 100 * counts.count(grade) / counts.total
+
+
+def _notes(counts: AnswerCounts) -> str:
     questions = "" if counts.questions == counts.total else f" to {counted(counts.questions, 'question')}"
-    by = {name.replace("_", " "): count for name, count in counts.by.items() if name != "nothing"}
     notes = [f"{counted(counts.total, 'answer')}{questions}."]
+    by = {name.replace("_", " "): count for name, count in counts.by.items() if name != "nothing"}
     if by:
         notes.append(f"Decided by {', '.join(f'{name} ({count:,})' for name, count in by.items())}.")
     if counts.unstable:
         names = cases.names_listed(counts.unstable)
         notes.append(f"Unstable, with answers of different grades: {names}.")
-    return {"grades": grades, "notes": " ".join(notes)}
-
-
-def _kinds(counts: AnswerCounts, number: int) -> list[dict[str, Any]]:
-    """Return how the wrong answers fail, and the component to fix where it is known."""
-    return [
-        {
-            "kind": kind,
-            "words": cases.name_of_kind(kind),
-            "part": PART_OF_KIND.get(kind, ""),  # type: ignore[call-overload]
-            "count": count,
-            "link": "#" + urlencode({"v": number, "k": kind}),
-        }
-        for kind, count in counts.kinds.items()
-    ]
+    return " ".join(notes)
 
 
 def _filters(counts: AnswerCounts) -> Iterator[tuple[str, str, int]]:
@@ -287,18 +245,17 @@ def _filters_of(verdicts: Iterable[AnswerVerdict]) -> Iterator[str]:
             yield _FLAGGED
 
 
-def _flagged(rows: Sequence[tuple[str, Row]], number: int) -> Iterator[dict[str, Any]]:
-    """Yield the answers that are flagged and not known to be wrong."""
+def _flagged(rows: Sequence[tuple[str, Row]]) -> Iterator[tuple[str, str, str, AnswerVerdict]]:
+    """Yield the answers that are flagged: the key, the question, what is flagged, and the verdict."""
     for key, row in rows:
         for each in row.verdicts:
             if each.is_flagged:
-                yield {
-                    "words": ", ".join(cases.FLAGS[flag] for flag in each.flags),
-                    "verdict": each.name,
-                    "tone": tone_of(each),
-                    "question": one_line(row.question, 200),
-                    "link": "#" + urlencode({"v": number, "s": key}),
-                }
+                yield (
+                    key,
+                    one_line(row.question, 200),
+                    ", ".join(cases.FLAGS[flag] for flag in each.flags),
+                    each,
+                )
 
 
 def _required(evaluation: Evaluation) -> dict[str, list[Any]]:
@@ -307,7 +264,7 @@ def _required(evaluation: Evaluation) -> dict[str, list[Any]]:
     return {each.metric: [each.operator, each.bound, f"{each.bound:.2f}"] for each in bounds}
 
 
-def _slices(rows: Sequence[tuple[str, Row]], number: int) -> dict[str, Any]:
+def _slices(rows: Sequence[tuple[str, Row]], number: int) -> list[dict[str, Any]]:
     """Return the share of correct answers among those that were judged, by tag, document and so on."""
     judged = [(row, each.is_correct) for _, row in rows for each in row.verdicts if each.is_judged]
     groups: dict[str, dict[str, list[bool]]] = {}
@@ -315,10 +272,7 @@ def _slices(rows: Sequence[tuple[str, Row]], number: int) -> dict[str, Any]:
         for name, value in _values_of(row):
             groups.setdefault(name, {}).setdefault(value, []).append(is_correct)
     whole = sum(is_correct for _, is_correct in judged) / max(1, len(judged))
-    return {
-        "slices": [_slice(name, values, whole, number) for name, values in groups.items() if len(values) > 1],
-        "slice_of": name_of_state(CORRECT),
-    }
+    return [_slice(name, values, whole, number) for name, values in groups.items() if len(values) > 1]
 
 
 def _values_of(row: Row) -> Iterator[tuple[str, str]]:
@@ -353,24 +307,16 @@ def _slice(name: str, values: Mapping[str, list[bool]], whole: float, number: in
     return {"name": name, "rows": rows, "more": f"{counted(more, 'more')[:-1]}" if more > 0 else ""}
 
 
-def _groups(rows: Sequence[tuple[str, Row]], number: int) -> Iterator[dict[str, Any]]:
-    found: dict[tuple[str, str], list[tuple[str, Row]]] = {}
+def _groups(rows: Sequence[tuple[str, Row]]) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """Return wrong answers that share a kind and an expected document: their keys and questions."""
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for key, row in rows:
         if row.verdict is not None and row.verdict.is_wrong:
             for document in cases.needed_names(row):
-                found.setdefault((row.verdict.failure_kind, document), []).append((key, row))
-    largest = sorted(found.items(), key=lambda each: -len(each[1]))
-    for (kind, document), members in largest[:_LISTED_GROUPS]:
-        if len(members) > 1:
-            yield {
-                "count": f"{len(members):,}",
-                "kind": kind,
-                "words": cases.name_of_kind(kind),
-                "document": document,
-                "link": "#" + urlencode({"v": number, "k": kind, "q": document}),
-                "question": one_line(members[0][1].question, 200),
-                "first": "#" + urlencode({"v": number, "s": members[0][0]}),
-            }
+                shared = row.verdict.failure_kind, document
+                found.setdefault(shared, []).append((key, one_line(row.question, 200)))
+    largest = sorted(found.items(), key=lambda each: -len(each[1]))[:_LISTED_GROUPS]
+    return [(*shared, members) for shared, members in largest if len(members) > 1]
 
 
 # Latency, and how the figures were made.
@@ -384,12 +330,16 @@ def _latency(evaluation: Evaluation, rows: Sequence[tuple[str, Row]]) -> dict[st
     stats = evaluation.performance.figures.get("latency_stats") or {}
     for part in evaluation.runs:
         stats = stats or part.performance.figures.get("latency_stats") or {}
-    told = {name: duration(stats[name] / 1000) for name in ("p50", "p95", "p99") if name in stats}
-    said = ", ".join(f"{words} {told[name]}" for name, words in _PERCENTILES.items() if name in told)
+    said = ", ".join(
+        f"{words} {duration(stats[name] / 1000)}"
+        for name, words in _PERCENTILES.items()
+        if name in stats and not (reliability and name in ("p50", "p95"))  # which stand in its line
+    )
     least, most = duration(times[0] / 1000), duration(times[-1] / 1000)
     counts = _binned(times, times[0], times[-1]) if times[-1] > times[0] else []
+    whole = f"{least} to {most} over {counted(len(times), 'answer')}."
     return {
-        "sentence": f"{said}; {least} to {most} over {counted(len(times), 'answer')}.".capitalize(),
+        "sentence": (f"{said}; {whole}" if said else whole).capitalize(),
         "bins": _heights(counts),
         "spread": f"Latency from {least} to {most}: {', '.join(map(str, counts))}" if counts else "",
         "least": least,
@@ -482,7 +432,7 @@ def _sample(key: str, name: str, row: Row, metrics: Sequence[str], texts: PageTe
 def verdict_fields(verdict: AnswerVerdict) -> dict[str, Any]:
     """Return a verdict as the scripts read it: its name and tone, who decided it, why, and the flags."""
     written = {
-        "v": [verdict.name, tone_of(verdict)],
+        "v": [verdict.name, GRADE_TONES[verdict.grade]],
         "by": (verdict.by or "").replace("_", " "),
         "why": verdict.why,
         "fl": [cases.FLAGS[flag] for flag in verdict.flags],

@@ -13,11 +13,18 @@ from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.verdict import GRADES, name_of_state
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.reports import compared_answers
-from rag_evaluation_framework.reports.blocks import NOTHING, difference, figure, one_line, probability_text
+from rag_evaluation_framework.reports.blocks import (
+    NOTHING,
+    Headline,
+    difference,
+    figure,
+    one_line,
+    probability_text,
+)
 from rag_evaluation_framework.reports.cases import document_of, named_rows, sample_name
 from rag_evaluation_framework.reports.page_texts import PageTexts
+from rag_evaluation_framework.reports.run_page import GRADE_TONES
 from rag_evaluation_framework.reports.run_page import place as place_between
-from rag_evaluation_framework.reports.run_page import tone_of
 from rag_evaluation_framework.reports.sweep_screen import (
     SweepAdvice,
     found_by_none,
@@ -28,7 +35,7 @@ from rag_evaluation_framework.reports.system_tables import interval_methods
 from rag_evaluation_framework.results.changes import SideBySide, by_run, compare_evaluations
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
-from rag_evaluation_framework.results.movements import REGRESSIONS, Movement, movement_between
+from rag_evaluation_framework.results.movements import Movement, movement_between
 from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.results.verdicts import AnswerChanges
 
@@ -66,6 +73,8 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
         for place, name in enumerate(comparison.contenders, start=1)
     ]
     traits = [trait for each in comparison.answers for trait in each.traits]
+    leads = [compared_answers.trait_sentence(trait) for trait in traits[:2]]
+    leads += [f"Compared anyway: {warning}" for warning in comparison.warnings]
     shown = {
         "kind": "comparison",
         "label": "Comparison",
@@ -75,18 +84,13 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
             f"Now {', '.join(comparison.contenders)}",
             f"{evaluations[0].name}, {counted(evaluations[0].counts.finished, 'answer')}",
         ],
-        "word": f"{word}:" if rest else "",
+        "said": Headline("", word if rest else "", rest or word, tuple(leads)),
         "tone": next((tone for begins, tone in _TONES.items() if word.lower().startswith(begins)), "un"),
-        "sentence": rest or word,
-        "leads": [
-            *(compared_answers.trait_sentence(trait) for trait in traits[:2]),
-            *(f"Compared anyway: {warning}" for warning in comparison.warnings),
-        ],
         "answered": any("g" in pair for run in runs for pair in run["pairs"])
         or any(each.other_questions for each in comparison.answers),
         "grades": [name_of_state(grade) for grade in GRADES],
         "changes": [_changes(each, run) for each, run in zip(comparison.answers, runs, strict=True)],
-        "traits": [_trait(each) for each in traits],
+        "traits": traits,
         "scale": f"-{scale:g} … +{scale:g}",
         "rows": [_row(each, scale, short, len(comparison.contenders) > 1) for each in comparison.metrics],
     }
@@ -120,25 +124,10 @@ def _changes(changes: AnswerChanges, run: Mapping[str, Any]) -> dict[str, Any]:
     left_out = compared_answers.left_out_sentences(replace(changes, unpaired=()))
     return {
         "name": run["name"],
-        "moved": [
-            {"word": word, "count": moved[place], "bad": word in REGRESSIONS}
-            for place, word in enumerate(MOVEMENTS)
-        ],
+        "moved": [(word, moved[place]) for place, word in enumerate(MOVEMENTS)],
         "rows": [[grades[before, now] for now in range(len(GRADES))] for before in range(len(GRADES))],
         "sorts": None if changes.other_questions is None else compared_answers.sorts_sentence(changes),
         "left_out": list(left_out),
-    }
-
-
-def _trait(trait: Any) -> dict[str, Any]:
-    share, other = trait.count / max(1, trait.of), trait.others / max(1, trait.of_others)
-    return {
-        "sentence": compared_answers.trait_sentence(trait),
-        "count": f"{trait.count:,} of {trait.of:,}",
-        "others": f"{trait.others:,} of {trait.of_others:,}",
-        "share": round(100 * share, 1),
-        "other_share": round(100 * other, 1),
-        "label": f"{share:.0%} of those that got {trait.moved}, {other:.0%} of the others",
     }
 
 
@@ -208,7 +197,7 @@ def _pairs(before: Evaluation, now: Evaluation, metrics: Sequence[str]) -> Itera
             is_same_text = None not in written["a"] and earlier.response.text == row.response.text
             movement = movement_between([verdicts[0]], [verdicts[1]], is_same_text=is_same_text)
             written |= {
-                "v": [[each.name, tone_of(each)] for each in verdicts],
+                "v": [[each.name, GRADE_TONES[each.grade]] for each in verdicts],
                 "g": [GRADES.index(each.grade) for each in verdicts],
                 "s": places.index(movement),
                 "w": row.verdict.why,
@@ -247,6 +236,7 @@ def sweep_view(sweep: Evaluation, texts: PageTexts, *, label: str) -> dict[str, 
     first, *others = [
         line for take, why in reversed(list(advice.sentences.values())) for line in (take, *why)
     ]
+    others += [sentence for recall, sentence in index_recalls(sweep) if recall < 1]
     total = next(iter(sweep.parts.values())).counts.total
     title = f"{sweep.head.run_id}, {sweep.name} – rag-eval"
     shown = {
@@ -259,10 +249,8 @@ def sweep_view(sweep: Evaluation, texts: PageTexts, *, label: str) -> dict[str, 
             counted(int(configuration["documents"]), "document"),
             counted(len(cells), "combination"),
         ],
-        "word": "",
+        "said": Headline("", "", first, tuple(others)),
         "tone": "",
-        "sentence": first,
-        "leads": [*others, *(sentence for recall, sentence in index_recalls(sweep) if recall < 1)],
         "rank_by": rank_by,
         "rank_word": _WORDS.get(rank_by, rank_by).capitalize(),
         "has_curves": len(ks) > 1,
