@@ -109,8 +109,8 @@ def _command(folder: Path, runs: Path, *more: str) -> subprocess.Popen[bytes]:
 
 def _written(runs: Path) -> dict[str, Any]:
     """Return the scores that the only run of a folder keeps, by sample."""
-    (journal,) = runs.glob("*/journal.jsonl")
-    evaluation = load(journal.parent)
+    (head,) = runs.glob("*/head.json")
+    evaluation = load(head.parent)
     assert isinstance(evaluation, Evaluation)
     return dict(_scores(evaluation))
 

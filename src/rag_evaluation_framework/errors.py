@@ -33,6 +33,8 @@ from errno import EDQUOT, EISDIR, ENOENT, ENOSPC
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from rag_evaluation_framework.version import FORMAT_VERSION
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -486,6 +488,16 @@ def checked_count(name: str, value: object, *, at_least: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
         raise UsageError(f"{name}: expected a whole number of at least {at_least}, got {shown(value)}")
     return value
+
+
+def check_format(version: object, path: str | Path) -> int:
+    """Return the version of a file's format, 1 if it states none; raise for what a later version wrote."""
+    known = version if isinstance(version, int) else 1
+    if known > FORMAT_VERSION:
+        found = f"format {known}; this one reads up to {FORMAT_VERSION}"
+        update = "update with pip install --upgrade rag-evaluation-framework"
+        raise UsageError(f"{path} was written by a newer rag-eval ({found}): {update}")
+    return known
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:

@@ -180,6 +180,47 @@ def test_a_run_of_which_the_end_is_torn_loses_only_that(project: Path) -> None:
     assert (state["state"], state["done"], state["total"]) == ("incomplete", 6, 7)
 
 
+NEW = "runs/eval_run_20261118_002"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("show", "002"),
+        ("report", "002"),
+        ("compare", "001", "002"),
+        ("redecide", "002"),
+        ("score", "002", "-m", "rouge"),
+        ("evaluate", "agent.yaml", "--target", "assistant:answer", "--resume", "002"),
+        ("evaluate", "agent.yaml", "--target", "assistant:answer", "--baseline", "002"),
+    ],
+)
+def test_a_folder_of_a_newer_format_is_refused(project: Path, command: tuple[str, ...]) -> None:
+    head = project / NEW / "head.json"
+    fields = {"format_version": 3, **json.loads(head.read_text(encoding="utf-8"))}
+    head.write_text(json.dumps(fields), encoding="utf-8")
+    told = f"{NEW} was written by a newer rag-eval (format 3; this one reads up to 2): update with pip"
+    ended = rag_eval_ended(*command, folder=project)
+    assert (ended.returncode, ended.stderr.count(told)) == (2, 1), ended.stderr
+    (listed,) = (each for each in said(project, "runs") if each["state"] == "broken")
+    assert told in listed["error"]
+
+
+def test_files_of_a_newer_format_are_refused(project: Path) -> None:
+    results = run(2).save(project / "new.results.json")
+    text = results.read_text(encoding="utf-8")
+    assert json.loads(text)["metadata"]["format_version"] == 2
+    results.write_text(text.replace('"format_version": 2', '"format_version": 3'), encoding="utf-8")
+    for command in ("show", "report", "export --to csv"):
+        ended = rag_eval_ended(*command.split(), "new.results.json", folder=project)
+        assert "new.results.json was written by a newer rag-eval" in ended.stderr
+    labels = project / "answers" / "labels.jsonl"
+    labels.parent.mkdir()
+    labels.write_text('{"format_version":3,"state":"unheard of"}\n', encoding="utf-8")
+    ended = rag_eval_ended("show", "001", folder=project)
+    assert "labels.jsonl was written by a newer rag-eval" in ended.stderr
+
+
 def test_a_page_and_a_table_are_made_of_old_runs(project: Path) -> None:
     for arguments in (
         ("report", "001", "002", "--out", "a.html"),

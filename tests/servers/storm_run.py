@@ -18,6 +18,7 @@ from rag_evaluation_framework import HttpAgent, Options, Response, Sample, Score
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
+from run_files import plain_journal
 
 
 class Correct:
@@ -55,7 +56,7 @@ def main() -> None:
                 "megabytes": peak_kib() // 1024,
                 "seconds": round(elapsed, 1),
                 "cpu_seconds": round(time.process_time(), 1),
-                "leaks": folder.journal_path.read_bytes().count(b"canary-5e1f"),
+                "leaks": plain_journal(folder.path).read_bytes().count(b"canary-5e1f"),
             }
         )
     )

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from rag_evaluation_framework.errors import FileProblems, Issue, refused, shown
+from rag_evaluation_framework.errors import FileProblems, Issue, check_format, refused, shown
 from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.files.atomic import BINARY, lock_taken, sync_folder
 from rag_evaluation_framework.judging.verdict import (
@@ -40,6 +40,7 @@ from rag_evaluation_framework.records.samples import (
     written_reference,
 )
 from rag_evaluation_framework.text.normalisation import fold_text
+from rag_evaluation_framework.version import FORMAT_VERSION
 
 Asked = tuple[str, ...]
 
@@ -57,6 +58,7 @@ class AnswerLabel(msgspec.Struct, frozen=True, omit_defaults=True):
     state: State | None = None
     reference: str | None = None
     before: Asked = ()
+    format_version: int = 1
 
     @classmethod
     def of(
@@ -64,11 +66,16 @@ class AnswerLabel(msgspec.Struct, frozen=True, omit_defaults=True):
     ) -> AnswerLabel:
         """Return the label that somebody gives an answer to the last question of ``asked`` now."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        return cls(asked[-1], answer, annotator, now, state, written_reference(sample), asked[:-1])
+        reference = written_reference(sample)
+        return cls(asked[-1], answer, annotator, now, state, reference, asked[:-1], FORMAT_VERSION)
 
     @property
     def asked(self) -> Asked:
         return (*self.before, self.question)
+
+
+class _Versioned(msgspec.Struct):
+    format_version: int = 1
 
 
 class AnswerLabels:
@@ -170,6 +177,7 @@ def read_labels(path: Path) -> list[AnswerLabel]:
     lines = content[: len(content) - _torn(content)].split(b"\n")
     for number, line in enumerate(lines, 1):
         try:
+            check_format(line.strip() and msgspec.json.decode(line, type=_Versioned).format_version, path)
             labels += [msgspec.json.decode(line, type=AnswerLabel)] if line.strip() else ()
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             expected = f"a label with question, answer, annotator, time and state ({', '.join(STATES)})"

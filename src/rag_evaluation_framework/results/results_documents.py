@@ -67,6 +67,7 @@ from rag_evaluation_framework.results.summaries import (
 )
 from rag_evaluation_framework.results.verdicts import Regressions
 from rag_evaluation_framework.statistics.resampling import exact_mean
+from rag_evaluation_framework.version import FORMAT_VERSION
 
 # A JSON object written piece by piece, so that its long parts are never in memory as a whole.
 #
@@ -489,6 +490,7 @@ def _metadata(head: RunHead) -> dict[str, Any]:
     """Return what is needed to repeat the run and to tell whether another one may be compared with it."""
     return _known(
         {
+            "format_version": FORMAT_VERSION,
             "dataset_version": head.dataset_version,
             "dataset_hash": head.dataset_hash,
             "target": head.target,

@@ -49,6 +49,7 @@ from rag_evaluation_framework.errors import (
     InputError,
     StorageError,
     UsageError,
+    check_format,
     counted,
     invalid,
     quoted,
@@ -80,6 +81,7 @@ from rag_evaluation_framework.results.journal import (
     read_entries,
     read_index,
 )
+from rag_evaluation_framework.version import FORMAT_VERSION
 
 # The samples of a run: their ids and fingerprints, and they themselves, written before the first request.
 
@@ -357,9 +359,6 @@ JUDGE_BUDGET = "judge_budget"
 
 RESULTS_NAME = "results.json"
 """The results of a run, without its queries."""
-
-FORMAT_VERSION = 2
-"""The format of the folders that this version makes. It reads those of every version before it."""
 
 _FORMAT = "format_version"
 
@@ -652,16 +651,9 @@ def _read_head(path: Path) -> tuple[RunHead, int]:
     fields = strict_json.decode(read_bytes(path), file=str(path))
     known = set(RunHead.__struct_fields__)
     try:
-        if (version := fields.get(_FORMAT, 1)) > FORMAT_VERSION:
-            raise newer_format(path.parent, version, FORMAT_VERSION)
+        version = check_format(fields.get(_FORMAT), path.parent)
         return RunHead(**{name: value for name, value in fields.items() if name in known}), version
     except (AttributeError, TypeError):
         raise invalid("", "the head of a run", fields).located(str(path)) from None
     except InputError as error:
         raise error.located(str(path)) from None
-
-
-def newer_format(path: Path, version: int, known: int) -> UsageError:
-    """Return the error for what a later version has written."""
-    found = f"{path} has format {version}, which a newer rag-eval wrote; this version reads up to {known}"
-    return UsageError(f"{found}. Update it: pip install --upgrade rag-evaluation-framework")

@@ -22,6 +22,7 @@ from rag_evaluation_framework.errors import (
     MissingResultsError,
     RagEvalError,
     UsageError,
+    check_format,
     invalid,
     refused,
     shown,
@@ -392,6 +393,7 @@ def readable_results(path: Path) -> dict[str, Any]:
 
 def _check_fields(document: Mapping[str, Any], path: Path, first: int = 0) -> None:
     """Refuse fields that are not what they must be; the queries are counted from the ``first``."""
+    check_format(as_mapping(document.get("metadata")).get("format_version"), path)
     issues = [
         replace(issue, path=_PLACE.sub(lambda found: f"{found[1]}{int(found[2]) + first}", issue.path))
         for issue in schema_issues("results", document)

@@ -18,7 +18,15 @@ from rag_evaluation_framework.datasets.project_settings import results_directory
 from rag_evaluation_framework.datasets.recognition import read_dataset
 from rag_evaluation_framework.datasets.rows import dialect_of_run
 from rag_evaluation_framework.datasets.value_files import read_results
-from rag_evaluation_framework.errors import InputError, RagEvalError, UsageError, counted, invalid, shown
+from rag_evaluation_framework.errors import (
+    InputError,
+    RagEvalError,
+    UsageError,
+    check_format,
+    counted,
+    invalid,
+    shown,
+)
 from rag_evaluation_framework.extensions import TOGETHER
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import is_there, open_reading, plain_name, read_bytes
@@ -450,6 +458,7 @@ def _stored_result(path: Path) -> StoredResult:
     name = path.parent.name if is_of_run else named_id(path)
     try:
         document = read_results(path)
+        check_format(as_mapping(document.get("metadata")).get("format_version"), path)
     except RagEvalError as error:
         return StoredResult(id=name, path=str(path), error=str(error))
     summary = document.get("summary") or {}
