@@ -64,7 +64,7 @@ def test_every_block_is_of_a_known_kind(page: Path) -> None:
     [pytest.param(page, marks=[VENDORS] * ("\n# needs " in page.read_text("utf-8"))) for page in PAGES],
     ids=[str(page.relative_to(ROOT)) for page in PAGES],
 )
-def test_the_blocks_of_a_page_run_from_top_to_bottom(
+def test_the_blocks_of_a_page_run_in_order(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if page.parent.name != "tutorials" and any(kind in RUN_KINDS for kind, _ in blocks(page)):

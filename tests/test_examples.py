@@ -44,7 +44,7 @@ def places(quoted: str, documents: dict[str, str]) -> set[tuple[str, int]]:
     }
 
 
-def test_every_cited_span_equals_its_text_and_no_other_place_of_it_is_unmarked(
+def test_every_cited_span_equals_its_text_everywhere(
     dataset: dict[str, Any], documents: dict[str, str]
 ) -> None:
     for query in dataset["queries"]:
@@ -77,9 +77,7 @@ def test_the_handbook_is_as_large_and_as_varied_as_the_demo_needs(
     assert len(repeated) >= 6
 
 
-def test_relevant_documents_are_those_that_hold_a_citation(
-    dataset: dict[str, Any], documents: dict[str, str]
-) -> None:
+def test_relevant_documents_are_those_cited(dataset: dict[str, Any], documents: dict[str, str]) -> None:
     for query in dataset["queries"]:
         relevant = query["relevant_documents"]
         assert set(relevant) <= documents.keys()
@@ -115,7 +113,7 @@ def test_judgements_name_known_queries_and_documents_once(
     assert max(Counter((query, document) for query, document, _ in judgements).values()) == 1
 
 
-def test_grade_two_is_given_exactly_to_the_cited_documents(
+def test_grade_two_means_cited_document(
     dataset: dict[str, Any], judgements: list[tuple[str, str, int]]
 ) -> None:
     best = {(query, document) for query, document, grade in judgements if grade == 2}

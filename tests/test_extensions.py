@@ -29,7 +29,7 @@ def test_a_component_is_imported_when_asked_for_and_not_before() -> None:
         ("acme_raises:Thing", "RuntimeError: it is Monday"),
     ],
 )
-def test_a_component_that_cannot_be_loaded_says_why(
+def test_unloadable_component_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, reason: str
 ) -> None:
     (tmp_path / "acme_raises.py").write_text("raise RuntimeError('it is Monday')")

@@ -129,7 +129,7 @@ def test_a_citation_task_without_a_text_expects_the_numbers_of_its_citations(tmp
         ({"reference_answer": " ", "answer": "b"}, "b"),
     ],
 )
-def test_raw_records_may_have_the_references_under_the_names_of_the_splits(
+def test_raw_records_may_name_references_as_splits_do(
     fields: dict[str, str], reference: str, tmp_path: Path
 ) -> None:
     path = write_raw(tmp_path, raw("1", **fields), raw("2", "summaries", **fields))

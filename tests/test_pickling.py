@@ -193,9 +193,7 @@ def answer(question: str) -> dict[str, Any]:
 
 
 @pytest.mark.vendors("langchain_core")
-def test_every_target_answers_as_before_and_keeps_its_secrets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_target_answers_alike_without_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = tmp_path / "answers.jsonl"
     answers.write_text(json.dumps({"id": "s1", "answer": FERRY}) + "\n", encoding="utf-8")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)

@@ -94,9 +94,7 @@ def test_everything_is_imported_and_a_run_is_made_where_those_names_are_missing(
     assert (tmp_path / "report.html").stat().st_size > 10_000
 
 
-def test_where_open_files_cannot_be_renamed_they_are_closed_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_are_closed_before_they_are_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atomic, "_CLOSED_FIRST", True)
     renamed = Path.replace
     opened: list[str] = []

@@ -73,9 +73,7 @@ library.function = type("nb_func", (), {"__module__": "nanobind"})()
 
 
 @pytest.mark.parametrize(("loaded", "kept"), [("", "True"), (OF_NANOBIND, "False")])
-def test_a_program_ends_without_a_search_for_garbage_unless_a_library_counts_it(
-    loaded: str, kept: str
-) -> None:
+def test_a_program_ends_without_garbage_collection_unless_a_library_counts(loaded: str, kept: str) -> None:
     program = f"""
 import atexit, gc, sys
 atexit.register(lambda: print(gc.get_freeze_count() > 0))

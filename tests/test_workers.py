@@ -128,7 +128,7 @@ def test_an_error_is_that_of_one_process_and_says_at_which_item() -> None:
 
 
 @pytest.mark.usefixtures("at_once")
-def test_searches_and_embeddings_are_the_same_and_what_a_process_has_loaded_stays(
+def test_searches_and_embeddings_agree_and_models_stay_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedders, "BATCH", 8)
@@ -184,9 +184,7 @@ def test_a_sweep_by_words_has_the_same_figures_with_two_workers(monkeypatch: pyt
     assert swept(2) == alone
 
 
-def test_an_engine_is_refused_in_a_line_before_anything_is_begun(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_engine_is_refused_before_anything_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data, runs = _rows(tmp_path / "rows.jsonl", 2), tmp_path / "runs"
     monkeypatch.setattr(workers_module, "find_spec", lambda name: None)
     done = rag_eval_ended("score", str(data), "--runs-dir", str(runs), "--engine", "ray", folder=tmp_path)
@@ -268,9 +266,7 @@ def test_recorded_answers_give_the_same_bytes_with_1_2_and_4_workers(tmp_path: P
 
 
 @pytest.mark.usefixtures("at_once")
-def test_answers_of_a_live_target_are_scored_alike_here_and_by_workers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_live_answers_are_scored_alike_by_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "_LEAST_SENT", 0.0)
     rows = [json.loads(line) for line in _rows(tmp_path / "rows.jsonl", 40).read_text().splitlines()]
     known = {f"{row['question']} {row['id']}": row for row in rows}
@@ -370,7 +366,7 @@ def leave() -> NoReturn:
         (lambda: next(iter(())), RuntimeError),  # no coroutine may raise StopIteration
     ],
 )
-def test_whatever_a_call_raises_is_raised_where_it_is_awaited(
+def test_errors_of_a_call_are_raised_when_awaited(
     call: Callable[[], object], raised: type[BaseException]
 ) -> None:
     with pytest.raises(raised):

@@ -149,7 +149,7 @@ def test_schemas_are_as_before_and_accept_what_validate_accepts(rag_eval: Comman
         jsonschema.validate({"input": 7}, schemas["agent-sample"])
 
 
-def test_agreement_is_that_of_the_arithmetic_and_the_merged_truth_the_majoritys(
+def test_agreement_is_that_of_the_arithmetic_and_the_majority_merges(
     rag_eval: Commands, folder: Path
 ) -> None:
     both = (DATA / "annotator_001.gt.json", DATA / "annotator_002.gt.json")
@@ -161,9 +161,7 @@ def test_agreement_is_that_of_the_arithmetic_and_the_merged_truth_the_majoritys(
     rag_eval("validate", "merged.gt.json").ok()
 
 
-def test_questions_made_by_rules_have_exact_passages_and_are_the_same_each_time(
-    rag_eval: Commands, folder: Path
-) -> None:
+def test_questions_made_by_rules_have_exact_passages_each_time(rag_eval: Commands, folder: Path) -> None:
     corpus = folder / "documents"
     corpus.mkdir()
     for name in ("fares.md", "lighthouse.md", "timetable.md", "hostel-zh.md"):

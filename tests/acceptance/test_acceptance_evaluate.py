@@ -37,9 +37,7 @@ def evaluate(commands: Commands, *options: str | Path) -> Any:
 
 
 @pytest.mark.parametrize("line", SEED_LINES)
-def test_the_documented_command_lines_run(
-    line: str, agentspec: Commands, agent: RunningServer, project: Path
-) -> None:
+def test_documented_commands_run(line: str, agentspec: Commands, agent: RunningServer, project: Path) -> None:
     program, *arguments = shlex.split(line.replace("http://localhost:4000", agent.url))
     assert program == "agentspec"
     ended = agentspec(*arguments).ok()
@@ -49,9 +47,7 @@ def test_the_documented_command_lines_run(
         ended.shows("string_match", "PASSED")
 
 
-def test_the_json_and_the_files_of_a_run_are_as_before(
-    rag_eval: Commands, agent: RunningServer, project: Path
-) -> None:
+def test_json_and_files_of_a_run_are_kept(rag_eval: Commands, agent: RunningServer, project: Path) -> None:
     ended = evaluate(rag_eval, "--url", agent.url, "--dataset", "rag-quality", "--json").ok()
     document = ended.json
     assert ended.err == ""
@@ -75,7 +71,7 @@ def test_the_json_and_the_files_of_a_run_are_as_before(
     assert len((run / "journal.jsonl").read_text(encoding="utf-8").splitlines()) == 24
 
 
-def test_without_a_dataset_all_are_run_and_the_gate_is_their_conjunction(
+def test_without_a_dataset_all_are_run_under_one_gate(
     rag_eval: Commands, agent: RunningServer, project: Path
 ) -> None:
     document = evaluate(rag_eval, "--url", agent.url, "--json").ok().json
@@ -100,9 +96,7 @@ def test_a_gate_that_is_missed_exits_1_and_one_that_is_off_0(rag_eval: Commands,
     assert evaluate(rag_eval, *options, "--json").ok().json["ciGateResult"] == "N/A"
 
 
-def test_thresholds_that_are_met_exactly_pass_and_directions_are_kept(
-    rag_eval: Commands, project: Path
-) -> None:
+def test_thresholds_met_exactly_pass_and_directions_are_kept(rag_eval: Commands, project: Path) -> None:
     answers = {f"q{n}": f"The answer to q{n}" for n in range(24)}
     write_answers(project / "answers.jsonl", answers)
     options = ("--target", "answers.jsonl", "--dataset", "rag-quality", "--json")
@@ -218,7 +212,7 @@ def test_a_gate_in_the_wrong_place_or_by_the_wrong_name_is_an_error(
     evaluate(rag_eval, "--url", agent.url).refused("agent.yaml", told)
 
 
-def test_thresholds_of_a_dataset_replace_the_global_ones(
+def test_thresholds_of_a_dataset_replace_others(
     rag_eval: Commands, agent: RunningServer, project: Path
 ) -> None:
     evaluate(rag_eval, "--url", agent.url).ok()
@@ -229,9 +223,7 @@ def test_thresholds_of_a_dataset_replace_the_global_ones(
     ended.shows("safety", "token_f1", ">= 0.99  missed")
 
 
-def test_an_agent_that_cannot_be_reached_exits_3_and_its_run_can_be_resumed(
-    rag_eval: Commands, project: Path
-) -> None:
+def test_an_unreachable_agent_exits_3_and_its_run_can_be_resumed(rag_eval: Commands, project: Path) -> None:
     ended = evaluate(rag_eval, "--url", "http://127.0.0.1:9", "--json", "--max-attempts", "1")
     assert (ended.code, ended.json["ciGateResult"]) == (3, "FAIL")
     # The shape is the plan's, though the run did not come to the last dataset.
@@ -310,7 +302,7 @@ def wait_for(rag_eval: Commands, holding: HoldingAgent, *, done: int, in_flight:
     raise AssertionError(f"the run did not come to {done} samples")
 
 
-def test_resuming_keeps_to_what_the_run_began_with(
+def test_resuming_keeps_the_settings_of_the_run(
     rag_eval: Commands, agent: RunningServer, project: Path
 ) -> None:
     drawn = ("--dataset", "rag-quality", "--tag", "advanced", "--sample-size", "4", "--seed", "3", "--json")

@@ -74,7 +74,7 @@ def test_metrics_are_compared_with_what_people_say(rag_eval: Commands, folder: P
     rag_eval("calibrate", "all.results.json", "--labels", "labels.csv").refused("labels.csv:3", "maybe")
 
 
-def test_a_conversation_is_one_thread_in_which_the_systems_own_answers_are_its_history(
+def test_a_conversation_is_one_thread_with_the_systems_own_answers(
     rag_eval: Commands, agent: RunningServer
 ) -> None:
     before = agent.log()["received"]

@@ -71,9 +71,7 @@ def test_by_the_rules_of_trec_eval_the_figures_are_trec_evals(rag_eval: Commands
     kept("rank-trec-eval", said)
 
 
-def test_other_formats_give_the_same_figures(
-    rag_eval: Commands, folder: Path, small: tuple[str, str]
-) -> None:
+def test_other_formats_give_equal_figures(rag_eval: Commands, folder: Path, small: tuple[str, str]) -> None:
     qrels, one = small
     (folder / "test.tsv").write_text(
         "query-id\tcorpus-id\tscore\nq1\ta\t1\nq1\tb\t2\nq1\tc\t0\nq2\ta\t1\nq3\td\t1\n"

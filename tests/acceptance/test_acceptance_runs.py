@@ -56,7 +56,7 @@ def test_the_answers_that_are_asked_for_are_shown(
 
 
 @pytest.mark.parametrize("wrong", [("--slice", "length=3"), ("--sample", "99"), ("--metric", "bleu")])
-def test_answers_that_are_not_there_are_not_shown(
+def test_answers_that_are_not_there_are_refused(
     wrong: tuple[str, str], rag_eval: Commands, project: Path
 ) -> None:
     rag_eval("show", "001", *wrong).refused(wrong[1].partition("=")[0])
@@ -225,9 +225,7 @@ def test_unfinished_run_is_decided_again_and_can_be_resumed(rag_eval: Commands, 
 
 
 @pytest.mark.parametrize("wrong", ["008", "007"])
-def test_runs_that_cannot_be_decided_again_stay_as_they_are(
-    wrong: str, rag_eval: Commands, old: Path
-) -> None:
+def test_runs_that_cannot_be_decided_again_are_unchanged(wrong: str, rag_eval: Commands, old: Path) -> None:
     before = files_below(old)
     rag_eval("redecide", wrong).refused(wrong)
     rag_eval("redecide", wrong, "001").refused(wrong)

@@ -41,9 +41,7 @@ def judged(folder: Path) -> tuple[str, ...]:
     return ("evaluate", "agent.yaml", "--target", "answers.jsonl", "--json")
 
 
-def test_a_judge_scores_and_is_asked_nothing_twice(
-    rag_eval: Commands, judged: tuple[str, ...], folder: Path
-) -> None:
+def test_a_judge_is_asked_nothing_twice(rag_eval: Commands, judged: tuple[str, ...], folder: Path) -> None:
     with running_chat(judge) as server:
         options = ("--judge-model", "scripted", "--judge-url", server.url)
         document = rag_eval(*judged, *options).ok().json

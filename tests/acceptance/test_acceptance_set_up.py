@@ -47,9 +47,7 @@ def test_a_retrieval_is_measured_and_compared_over_time(rag_eval: Commands, sour
     rag_eval("benchmark", *options, "--repetitions", "2").ok()
 
 
-def test_an_agent_is_measured_and_one_gone_exits_3(
-    rag_eval: Commands, sources: Path, agent: RunningServer
-) -> None:
+def test_an_agent_is_measured_or_exits_3(rag_eval: Commands, sources: Path, agent: RunningServer) -> None:
     options = ("--dataset", "evals/safety.jsonl", "--concurrency", "2", "--out", "figures")
     document = rag_eval(*BENCHMARK, "--url", agent.url, *options).ok().json
     assert document["latency_stats"]["n"] == document["api_usage"]["total_requests"] == 12

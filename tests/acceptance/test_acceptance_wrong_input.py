@@ -17,9 +17,7 @@ CASES = read_tables("wrong_input")
 @pytest.mark.parametrize(
     "case", CASES, ids=lambda case: f"{case['command']}-{case.get('edit', [''])[-1]}"[:80]
 )
-def test_wrong_input_is_refused_with_its_place(
-    case: dict[str, Any], rag_eval: Commands, folder: Path
-) -> None:
+def test_wrong_input_is_refused_by_its_place(case: dict[str, Any], rag_eval: Commands, folder: Path) -> None:
     write_everything(folder)
     if "edit" in case:
         file, old, new = case["edit"]

@@ -182,9 +182,7 @@ def test_an_answer_is_rated_by_keys_and_the_next_item_comes(desk: Desk) -> None:
     assert desk.page.text_content("#progress-title") == "1 of 2 done"
 
 
-def test_keys_label_answers_and_go_to_the_next(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_keys_label_answers_one_by_one(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     keys, page = desk.page.keyboard, desk.page
     assert page.locator("#work .contexts li").first.is_visible()
@@ -211,9 +209,7 @@ def test_hostile_text_shows_as_it_is(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(380, "light"), (1440, "dark")])
-def test_nothing_serious_is_found_by_axe_and_nothing_is_wider_than_the_page(
-    desk: Desk, width: int, scheme: str
-) -> None:
+def test_axe_finds_nothing_serious_and_nothing_exceeds_the_page(desk: Desk, width: int, scheme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     desk.page.emulate_media(color_scheme=scheme)
     desk.page.set_viewport_size({"width": width, "height": 900})

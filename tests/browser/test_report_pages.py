@@ -39,7 +39,7 @@ def check_access(tab: Any) -> None:
     ("name", "address"),
     [("run", ""), ("run", "sample"), ("comparison", ""), ("comparison", "#v=1"), ("sweep", "")],
 )
-def test_every_view_fits_its_width_and_has_no_serious_fault_of_access(
+def test_every_view_fits_its_width_and_is_accessible(
     pages: dict[str, Path], opened: Opened, name: str, address: str
 ) -> None:
     tab = opened(pages[name], "" if address == "sample" else address)
@@ -61,9 +61,7 @@ def test_every_view_fits_its_width_and_has_no_serious_fault_of_access(
     assert tab.evaluate(f"{cut}.map(each => each.className)") == []
 
 
-def test_the_steps_of_a_trace_are_a_list_with_times_and_what_went_wrong(
-    opened: Opened, tmp_path: Path
-) -> None:
+def test_the_steps_of_a_trace_are_a_list_with_times_and_errors(opened: Opened, tmp_path: Path) -> None:
     made = page([evaluate(TRACES)])
     (tmp_path / "traces.html").write_text(made, encoding="utf-8")
     tab = opened(tmp_path / "traces.html", "#v=0&s=f6fb392dc3861d819705dc7a0ee97a86")
@@ -77,9 +75,7 @@ def test_the_steps_of_a_trace_are_a_list_with_times_and_what_went_wrong(
     check_access(tab)
 
 
-def test_samples_are_searched_filtered_and_sorted_and_the_address_says_so(
-    pages: dict[str, Path], opened: Opened
-) -> None:
+def test_samples_are_searched_filtered_sorted_by_address(pages: dict[str, Path], opened: Opened) -> None:
     tab = opened(pages["run"])
     total = tab.locator(".samples .count").inner_text()
     assert total.split(" of ")[0] == total.split(" of ")[1]
@@ -105,9 +101,7 @@ def test_samples_are_searched_filtered_and_sorted_and_the_address_says_so(
     assert again.locator(".samples .count").inner_text() == total
 
 
-def test_a_sample_is_opened_by_key_and_its_document_shows_what_was_read_and_needed(
-    pages: dict[str, Path], opened: Opened
-) -> None:
+def test_a_sample_opens_by_key_and_shows_read_and_needed_text(pages: dict[str, Path], opened: Opened) -> None:
     tab = opened(pages["run"], "#g=correct")
     tab.keyboard.press("j")
     tab.keyboard.press("Enter")
@@ -160,7 +154,7 @@ def test_movers_are_chosen_by_key_and_metrics_by_name(pages: dict[str, Path], op
     tab.wait_for_selector("#view-2:not([hidden]) .samples tbody tr")
 
 
-def test_a_sweep_shows_a_mark_for_each_combination_and_curves_over_k(
+def test_a_sweep_shows_a_mark_for_each_setup_and_curves_over_k(
     pages: dict[str, Path], opened: Opened
 ) -> None:
     tab = opened(pages["sweep"])
@@ -195,7 +189,7 @@ def test_print_is_light_and_whole(pages: dict[str, Path], opened: Opened) -> Non
 WORK = Path(__file__).with_name("search_work.js").read_text(encoding="utf-8")
 
 
-def test_a_search_among_many_samples_reads_what_is_prepared_and_draws_a_screen(
+def test_a_search_among_many_samples_reads_the_index_and_draws_a_screen(
     tmp_path: Path, opened: Opened
 ) -> None:
     """Held by counts of work, which a busy machine does not change; the benchmark has the times."""

@@ -202,7 +202,7 @@ def test_a_threshold_may_be_given(folder: Path) -> None:
         ),
     ],
 )
-def test_wrong_usage_is_refused_with_what_to_do(
+def test_wrong_usage_names_what_to_do(
     folder: Path, arguments: tuple[str, ...], error: type[Exception], message: str
 ) -> None:
     placed = [folder / text if text.endswith(".json") else text for text in arguments]

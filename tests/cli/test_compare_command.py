@@ -68,7 +68,7 @@ def test_the_screen_fits_its_width(two_runs: tuple[str, str], compare: Command, 
     assert compare("--width", str(width)).out == ended.out  # the latest two
 
 
-def test_groups_tests_and_every_answer_are_shown_where_asked_for(
+def test_groups_tests_and_all_answers_are_shown_on_demand(
     two_runs: tuple[str, str], compare: Command
 ) -> None:
     ended = compare(*two_runs, "--slice", "document", "--details", "--all", "-m", "hit@1")
@@ -217,7 +217,7 @@ def _experiment(path: Path, files: list[Path]) -> Path:
     return path
 
 
-def test_the_runs_of_an_experiment_stand_in_its_file(
+def test_an_experiments_runs_are_in_its_file(
     two_runs: tuple[str, str], compare: Command, folder: Path
 ) -> None:
     config = _experiment(folder / "ab.config.yaml", [])

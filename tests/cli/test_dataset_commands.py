@@ -64,7 +64,7 @@ def test_the_starters_annotated_texts_stand_where_they_say(tmp_path: Path) -> No
             assert contents[span["file_name"]][span["start_char"] : span["end_char"]] == span["text"]
 
 
-def test_init_of_golden_sets_makes_five_commented_files_whose_contexts_are_all_found(
+def test_init_of_golden_sets_makes_five_files_with_located_contexts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

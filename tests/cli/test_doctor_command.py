@@ -66,9 +66,7 @@ def test_no_line_is_longer_than_the_screen(project: Path, width: int) -> None:
 
 
 @pytest.mark.parametrize(("file", "old", "new", "told"), TABLES["a_wrong_setting_is_named_with_its_line"])
-def test_a_wrong_setting_is_named_with_its_line(
-    project: Path, file: str, old: str, new: str, told: str
-) -> None:
+def test_a_wrong_setting_is_named_by_line(project: Path, file: str, old: str, new: str, told: str) -> None:
     path = CONFIG / f"{file}.config.yaml"
     change(project / path, old, new)
     code, lines = doctor(project)
@@ -96,7 +94,7 @@ def test_everything_that_is_wrong_is_said_at_once(project: Path) -> None:
     assert lines[-1] == f"{told.count('  ✗ ')} problems"
 
 
-def test_an_agent_is_asked_and_one_that_is_gone_is_told_apart(
+def test_an_agent_is_asked_and_one_gone_is_named(
     project: Path, server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-a-secret-of-mine")
@@ -170,9 +168,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
         ("rag-eval completion f", {"fish"}),
     ],
 )
-def test_a_real_bash_completes_commands_options_and_values(
-    tmp_path: Path, words: str, expected: set[str]
-) -> None:
+def test_bash_completes_commands_options_and_values(tmp_path: Path, words: str, expected: set[str]) -> None:
     script = tmp_path / "rag-eval.bash"
     script.write_text(rag_eval_ended("completion", "bash").stdout, encoding="utf-8")
     asked = COMPLETED.format(words=words, place=len(words.split()) - 1)

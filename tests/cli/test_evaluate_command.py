@@ -159,9 +159,7 @@ def test_a_run_that_reaches_its_deadline_exits_3_and_resumes_asking_nothing_twic
     assert (project / "asked.txt").read_text().split() == asked
 
 
-def test_settings_of_the_gate_stand_in_the_manifest_and_options_come_first(
-    evaluate: Command, project: Path
-) -> None:
+def test_settings_of_the_gate_are_in_the_manifest_and_options_win(evaluate: Command, project: Path) -> None:
     good = write_function(project, "steady", "return f'The answer to {question}'")
     slip = write_function(project, "slip", "return 'no' if question == 'q1' else f'The answer to {question}'")
     options = ("--dataset", "rag-quality")
@@ -193,9 +191,7 @@ def test_settings_of_the_gate_stand_in_the_manifest_and_options_come_first(
     assert "leave out --repeats" in evaluate("--target", slip, "--resume", run, "--repeats", "2").err
 
 
-def test_a_conversation_has_the_same_scores_in_evaluate_golden_and_score(
-    evaluate: Command, project: Path
-) -> None:
+def test_a_conversation_scores_alike_in_evaluate_golden_and_score(evaluate: Command, project: Path) -> None:
     talk = TABLES["talk"]
     (project / "golden").mkdir()
     talks = project / "golden" / "multiturn_qa.json"
@@ -232,7 +228,7 @@ def test_a_conversation_has_the_same_scores_in_evaluate_golden_and_score(
         assert scored["metrics"][name]["value"] == value
 
 
-def test_refusal_that_goes_on_to_answer_is_missed_and_all_expected_are_counted(
+def test_refusal_that_goes_on_to_answer_is_missed_and_all_are_counted(
     evaluate: Command, project: Path
 ) -> None:
     replies = {
@@ -256,9 +252,7 @@ def test_refusal_that_goes_on_to_answer_is_missed_and_all_expected_are_counted(
     assert scores == [{"refusal_recall": each} for each in (0.0, 0.0, None, 1.0)]
 
 
-def test_question_that_stands_twice_is_unstable_where_its_answers_differ(
-    evaluate: Command, project: Path
-) -> None:
+def test_repeated_question_is_unstable_where_its_answers_differ(evaluate: Command, project: Path) -> None:
     asked = [
         {"id": f"q{n}", "input": f"What is {n % 10} plus 1?", "expected": f"{n % 10 + 1}"} for n in range(20)
     ]
@@ -280,9 +274,7 @@ def test_question_that_stands_twice_is_unstable_where_its_answers_differ(
     assert ended.code == 1
 
 
-def test_a_refusal_that_is_expected_is_scored_as_one_in_agent_samples(
-    evaluate: Command, project: Path
-) -> None:
+def test_an_expected_refusal_is_scored_as_one_in_agent_samples(evaluate: Command, project: Path) -> None:
     records = TABLES["records"]
     write_lines(project / "evals" / "refusals.jsonl", records)
     (project / "agent.yaml").write_text(
@@ -399,9 +391,7 @@ def test_a_gate_that_failed_exits_1_though_nobody_reads_the_output(project: Path
     assert (project / "summary.md").exists()  # the files are written all the same
 
 
-def test_a_latency_that_was_not_measured_does_not_pass_its_threshold(
-    evaluate: Command, project: Path
-) -> None:
+def test_a_latency_that_was_not_measured_misses_its_threshold(evaluate: Command, project: Path) -> None:
     manifest = (project / "agent.yaml").read_text().replace("token_f1: {min: 0.3}", "latency: {max: 2000}")
     (project / "agent.yaml").write_text(manifest)
     answers = [{"input": f"q{n}", "answer": f"The answer to q{n}"} for n in range(6)]
@@ -439,7 +429,7 @@ def test_wrong_usage_exits_2_before_any_request(evaluate: Command, options: list
     assert "Traceback" not in ended.err
 
 
-def test_metrics_of_a_manifest_need_not_be_known_where_others_are_asked_for(
+def test_metrics_of_a_manifest_may_be_unknown_where_options_give_others(
     evaluate: Command, project: Path
 ) -> None:
     manifest = project / "agent.yaml"

@@ -83,9 +83,7 @@ def server(splits: Path) -> Iterator[ModelServer]:
         yield models
 
 
-def test_two_models_stand_side_by_side_and_the_second_is_compared_with_the_first(
-    evaluate: Command, server: ModelServer
-) -> None:
+def test_two_models_are_compared_side_by_side_with_the_first(evaluate: Command, server: ModelServer) -> None:
     ended = evaluate("--model", "careful", "--model", "hasty", "--base-url", server.url)
     assert ended.code == 0
     out = ended.out
@@ -111,7 +109,7 @@ def test_the_prompt_that_is_recorded_is_what_a_model_is_asked(
     assert server.asked[0]["temperature"] == 0
 
 
-def test_without_a_recorded_prompt_the_contexts_and_the_question_are_asked(
+def test_without_a_recorded_prompt_contexts_are_asked(
     evaluate: Command, server: ModelServer, project: Path
 ) -> None:
     record = {
@@ -126,9 +124,7 @@ def test_without_a_recorded_prompt_the_contexts_and_the_question_are_asked(
     assert "[1] The crew sails.\n[2] The tide waits.\n\nQuestion: Who sails?" in prompt
 
 
-def test_failures_are_counted_by_kind_and_the_comparison_leaves_them_out(
-    evaluate: Command, server: ModelServer
-) -> None:
+def test_failures_are_counted_by_kind_and_not_compared(evaluate: Command, server: ModelServer) -> None:
     ended = evaluate("--model", "careful", "--model", "flaky", "--base-url", server.url)
     assert ended.code == 0
     # Prompts 0, 3, 6 and 9 of 11 have no answer.
@@ -150,7 +146,7 @@ def test_tokens_are_added_up_and_cost_what_the_price_says(evaluate: Command, ser
     assert (wrong.code, "Did you mean careful" in wrong.err) == (2, True)
 
 
-def test_each_model_has_a_results_document_of_its_own(
+def test_each_model_has_its_own_results_document(
     evaluate: Command, server: ModelServer, project: Path
 ) -> None:
     options = ("--model", "careful", "--model", "hasty", "--base-url", server.url, "--limit", "3")
@@ -180,9 +176,7 @@ def test_the_name_of_a_model_stays_inside_the_folder_of_the_results(tmp_path: Pa
         output_paths(tmp_path, ["a/b", "a:b"])
 
 
-def test_any_run_finds_the_others_again_and_nothing_is_asked_twice(
-    evaluate: Command, server: ModelServer
-) -> None:
+def test_any_run_finds_the_others_and_nothing_is_asked_twice(evaluate: Command, server: ModelServer) -> None:
     first = evaluate("--model", "careful", "--model", "hasty", "--base-url", server.url, "--json")
     asked = len(server.asked)
     # The second run leads to the first; complete runs need neither an address nor a key.
@@ -203,7 +197,7 @@ def test_any_run_finds_the_others_again_and_nothing_is_asked_twice(
     assert "temperature" not in server.asked[-1]
 
 
-def test_resuming_keeps_to_what_the_runs_began_with(
+def test_resuming_keeps_the_settings_of_the_runs(
     evaluate: Command, server: ModelServer, project: Path
 ) -> None:
     options = ("--base-url", server.url, "--json")
@@ -223,7 +217,7 @@ def test_resuming_keeps_to_what_the_runs_began_with(
     assert evaluate("--resume", first, "--dataset", "moved.jsonl", *options).code == 0
 
 
-def test_runs_of_the_same_data_stand_side_by_side_wherever_their_models_are(
+def test_runs_of_the_same_data_are_compared_anywhere(
     evaluate: Command, server: ModelServer, splits: Path
 ) -> None:
     runs = [evaluate("--model", "careful", "--base-url", server.url, "--json").model("careful")["run_id"]]
@@ -257,7 +251,7 @@ def wait_for_lines(model: str, number: int) -> str:
     raise AssertionError(f"{model} never had {number} samples done")
 
 
-def test_ctrl_c_exits_130_and_a_resume_begins_the_models_that_were_not_begun(
+def test_ctrl_c_exits_130_and_a_resume_begins_the_rest(
     evaluate: Command, project: Path, splits: Path
 ) -> None:
     with running_models(references(splits), hold_after=1) as server:
@@ -279,9 +273,7 @@ def test_ctrl_c_exits_130_and_a_resume_begins_the_models_that_were_not_begun(
     assert "careful is better than hasty" in resumed.out
 
 
-def test_an_endpoint_that_cannot_be_reached_exits_3_and_can_be_resumed(
-    evaluate: Command, server: ModelServer
-) -> None:
+def test_an_unreachable_endpoint_exits_3_and_can_be_resumed(evaluate: Command, server: ModelServer) -> None:
     ended = evaluate("--model", "careful", "--base-url", "http://127.0.0.1:9/v1")
     assert ended.code == 3
     (run,) = list_runs()
@@ -327,9 +319,7 @@ def test_a_model_that_fails_every_sample_for_good_is_to_be_begun_anew(evaluate: 
     assert "start again, without --resume" in ended.out
 
 
-def test_a_model_that_the_endpoint_does_not_have_does_not_stop_the_others(
-    evaluate: Command, server: ModelServer
-) -> None:
+def test_a_model_that_is_not_there_does_not_stop_the_others(evaluate: Command, server: ModelServer) -> None:
     ended = evaluate("--model", "unknown", "--model", "careful", "--base-url", server.url, "--json")
     assert ended.code == 3
     assert "http-404" in ended.model("unknown")["reason"]
@@ -351,7 +341,7 @@ def test_a_split_that_was_edited_has_no_version_and_a_warning(
     assert "warning: evaluation/datasets/qa_pairs.jsonl is not the file that" in ended.out
 
 
-def test_a_split_that_is_missing_exits_2_and_says_how_to_make_it(
+def test_a_missing_split_exits_2_with_its_command(
     evaluate: Command, server: ModelServer, project: Path
 ) -> None:
     (project / "evaluation" / "datasets" / "summaries.jsonl").unlink()
@@ -362,7 +352,7 @@ def test_a_split_that_is_missing_exits_2_and_says_how_to_make_it(
     assert not (project / "runs").exists()
 
 
-def test_a_bad_line_is_found_before_the_first_request_even_beyond_the_limit(
+def test_a_bad_line_is_found_first_even_beyond_the_limit(
     evaluate: Command, server: ModelServer, project: Path
 ) -> None:
     with (project / "evaluation" / "datasets" / "qa_pairs.jsonl").open("a") as file:
@@ -382,7 +372,7 @@ def test_wrong_usage_exits_2_before_any_request(evaluate: Command, options: list
     assert "canary" not in ended.err
 
 
-def test_the_address_may_stand_in_the_environment(
+def test_environment_may_name_the_address(
     evaluate: Command, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
@@ -390,9 +380,7 @@ def test_the_address_may_stand_in_the_environment(
     assert len(server.asked) == 1
 
 
-def test_a_judge_may_score_the_models_and_is_warned_of_where_it_is_kin(
-    evaluate: Command, server: ModelServer
-) -> None:
+def test_a_judge_may_score_models_and_kinship_is_warned_of(evaluate: Command, server: ModelServer) -> None:
     clean = json.dumps({"reason": "polite", "label": "clean", "quote": ""})
     with running_chat(lambda _: clean) as judge:
         ended = evaluate(
@@ -405,7 +393,7 @@ def test_a_judge_may_score_the_models_and_is_warned_of_where_it_is_kin(
     assert len(judge.requests) == 2
 
 
-def test_a_complete_run_whose_judge_failed_is_scored_again_and_its_model_not_asked(
+def test_a_complete_run_whose_judge_failed_is_only_scored_again(
     evaluate: Command, server: ModelServer
 ) -> None:
     is_down = True

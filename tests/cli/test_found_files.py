@@ -23,7 +23,7 @@ CHINESE = '{"question": "渡轮几点出发？", "answer": "早上九点从北�
     ],
 )
 @pytest.mark.parametrize("command", ["score", "validate", "stats"])
-def test_a_file_in_another_encoding_is_called_by_it(
+def test_another_encoding_is_named(
     tmp_path: Path, command: str, name: str, content: str, encoding: str, called: str
 ) -> None:
     (tmp_path / name).write_bytes(content.encode(encoding))

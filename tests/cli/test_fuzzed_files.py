@@ -49,9 +49,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", sorted(fuzz.grammars()))
-def test_the_good_files_that_are_mutated_are_read(
-    base: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_good_files_that_are_mutated_are_read(base: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(base)
     case = fuzz.tried(base, name, fuzz.seeds_of(name, base)[0], fuzz.grammars()[name].commands[0])
     assert case.code in (0, 1), case.said
@@ -135,7 +133,7 @@ def test_a_bound_that_is_no_number_is_no_threshold(base: Path, tmp_path: Path, b
 @pytest.mark.parametrize(
     ("field", "value", "told"), TABLES["results_with_a_value_of_another_kind_are_a_clear_line"]
 )
-def test_results_with_a_value_of_another_kind_are_a_clear_line(
+def test_results_of_another_kind_are_a_line(
     base: Path, tmp_path: Path, field: str, value: object, told: str
 ) -> None:
     written = results_of(base)

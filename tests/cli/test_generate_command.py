@@ -91,9 +91,7 @@ def test_dataset_name_keeps_it_in_the_local_folder(documents: Path) -> None:
 
 
 @pytest.mark.parametrize(("options", "message"), TABLES["wrong_usage"])
-def test_wrong_usage_ends_with_2_before_anything_is_written(
-    documents: Path, options: str, message: str
-) -> None:
+def test_wrong_usage_exits_2_before_anything_is_written(documents: Path, options: str, message: str) -> None:
     run = generate(str(documents), *options.split(), folder=documents.parent)
     assert run.returncode == 2
     assert message in run.stderr
@@ -150,9 +148,7 @@ def test_model_writes_the_questions_and_its_cost_is_shown(documents: Path) -> No
     assert len(read_dataset(documents.parent / "q.eval.json").samples) == 3
 
 
-def test_resume_with_the_right_key_asks_what_the_wrong_one_could_not_and_nothing_else(
-    documents: Path,
-) -> None:
+def test_resume_with_the_right_key_asks_only_what_the_wrong_one_could_not(documents: Path) -> None:
     options = (*ONE_EACH, "--json")
     with running_chat(crane_question, key="right") as server:
         asking = (str(documents), *options, "--base-url", server.url, "-o", "q.eval.json")
@@ -243,9 +239,7 @@ def test_far_fewer_questions_than_asked_for_are_said(documents: Path) -> None:
     assert f"60 were asked for: {60 - made} fewer, for the reasons below" in run.stdout
 
 
-def test_question_that_words_do_not_find_is_flagged_counted_and_dropped_only_on_demand(
-    documents: Path,
-) -> None:
+def test_question_that_words_do_not_find_is_flagged_and_dropped_on_demand(documents: Path) -> None:
     def in_its_own_words(asked: dict[str, Any]) -> str:
         names = {"0": "Hoist age, north", "1": "Winch vintage, south", "2": "Davit vintage, east"}
         return re.sub(

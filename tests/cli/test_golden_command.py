@@ -45,9 +45,7 @@ def golden(project: Path, to_the_end: Command) -> Command:
     return partial(to_the_end, main, "golden", "golden")
 
 
-def test_a_run_keeps_the_stories_and_shows_the_passages_without_them(
-    golden: Command, to_the_end: Command
-) -> None:
+def test_a_run_keeps_stories_and_shows_passages_without_them(golden: Command, to_the_end: Command) -> None:
     assert golden("--target", ASSISTANT, "--split", "tracking", "--split", "facts").code == 0
     shutil.rmtree("golden")
     shown = to_the_end(main, "show", "--sample", "track_001").out
@@ -177,9 +175,7 @@ def test_golden_lists_one_case_and_counts_the_others(golden: Command, project: P
     assert "  3 more: " in text
 
 
-def test_scoring_a_run_again_tells_where_it_fails_too(
-    golden: Command, project: Path, to_the_end: Command
-) -> None:
+def test_scoring_a_run_again_names_causes_too(golden: Command, project: Path, to_the_end: Command) -> None:
     ran = golden("--target", ASSISTANT, "--split", "multiturn", "--json", "--out", "all.json").json
     run_id = ran["runs"][0]["runId"]
     scoring = (main, "score", run_id, "-m", "turn_correctness")
@@ -265,7 +261,7 @@ def test_the_reference_is_the_history_on_request(golden: Command, project: Path)
     assert (resumed.code, "expected --history reference, got --history own" in resumed.err) == (2, True)
 
 
-def test_an_agent_that_keeps_its_own_history_cannot_be_given_another(
+def test_an_agent_with_its_own_history_cannot_be_given_another(
     golden: Command, server: RunningServer
 ) -> None:
     before = server.log()["received"]
@@ -296,9 +292,7 @@ def test_settings_come_from_a_file_and_reports_are_written(golden: Command, proj
     assert (project / "junit.xml").exists()
 
 
-def test_score_and_evaluate_give_the_figures_of_golden(
-    golden: Command, project: Path, to_the_end: Command
-) -> None:
+def test_score_and_evaluate_agree_with_golden(golden: Command, project: Path, to_the_end: Command) -> None:
     facts = {"id": "f", "question": "小明喜欢什么颜色？", "ground_truth": "红色/蓝色", "category": "c"}
     (project / "golden" / "evaluation" / "datasets" / "factual_qa.json").write_text(
         json.dumps([facts | {"metrics": {"expected_entities": ["红色/蓝色"]}}]), encoding="utf-8"
@@ -319,9 +313,7 @@ def test_score_and_evaluate_give_the_figures_of_golden(
     assert ran["token_f1"] == evaluated["token_f1"] == scored["token_f1"]["value"] == 0.5
 
 
-def test_score_finds_the_golden_contexts_where_golden_did(
-    golden: Command, project: Path, to_the_end: Command
-) -> None:
+def test_score_locates_contexts_as_golden_does(golden: Command, project: Path, to_the_end: Command) -> None:
     ran = golden("--target", ASSISTANT, "--split", "facts", "--json")
     run, figures = ran.json["runs"][0]["runId"], ran.json["runs"][0]["metrics"]
     names = ("span_recall", "span_precision")
@@ -345,7 +337,7 @@ def evaluated_by_spans(folder: Path) -> str:
     return str(manifest)
 
 
-def test_evaluate_finds_the_golden_contexts_where_golden_did(
+def test_evaluate_locates_contexts_as_golden_does(
     golden: Command, project: Path, to_the_end: Command
 ) -> None:
     ran = golden("--target", ASSISTANT, "--split", "facts", "--json").json["runs"][0]
@@ -398,9 +390,7 @@ def test_the_results_of_all_splits_have_passes_and_the_verdict(golden: Command, 
     assert results["summary"]["answers"] == told["answers"]
 
 
-def test_everything_wrong_with_settings_and_thresholds_is_said_at_once(
-    golden: Command, project: Path
-) -> None:
+def test_all_wrong_settings_and_thresholds_are_reported_at_once(golden: Command, project: Path) -> None:
     (project / "golden.yaml").write_text(
         "spec:\n  evaluation:\n    datasets:\n      - {name: fcats, metrics: [nonsens]}\n"
     )

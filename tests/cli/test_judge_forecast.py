@@ -179,9 +179,7 @@ class Coin:
         raise AssertionError("a dry run loads no model")
 
 
-def test_a_local_model_is_not_tried_and_what_it_may_decide_is_a_bound(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_local_model_is_not_tried_and_its_share_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(METHODS._entries, "coin", (lambda: Coin, None))
     with running_chat(reply) as server:
         cascade = "cascade(lexical(low=0.4, high=0.6), coin(low=0.1, high=0.9), judge)"

@@ -64,7 +64,7 @@ def test_the_manifest_may_name_the_judge_and_the_command_may_name_another(projec
 
 
 @pytest.mark.parametrize(("options", "message"), TABLES["options_without_a_judge"])
-def test_options_of_a_judge_that_make_no_sense_are_told(
+def test_senseless_options_of_a_judge_are_refused(
     project: Path, options: tuple[str, ...], message: str
 ) -> None:
     done = rag_eval("evaluate", "agent.yaml", "--target", "answers.jsonl", *options)
@@ -93,7 +93,7 @@ def test_a_panel_votes_and_a_rubric_of_ones_own_is_graded_and_summed_here(projec
 
 
 @pytest.mark.parametrize("status", [401, 404])
-def test_a_judge_that_turns_everyone_away_stops_the_run_and_a_resume_loses_nothing(
+def test_a_judge_that_rejects_all_stops_the_run_and_a_resume_loses_nothing(
     project: Path, status: int
 ) -> None:
     with running_chat(lambda _: failing(status)) as server:
@@ -137,7 +137,7 @@ def test_a_plan_tells_the_methods_and_about_how_often_the_judge_is_asked(project
     assert "faithfulness (judge:a+b, 3 votes)" in " ".join(shown.split())
 
 
-def test_a_judge_of_the_family_that_it_judges_is_warned_of(
+def test_a_judge_of_the_agents_own_family_is_warned_of(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
@@ -170,9 +170,7 @@ def test_the_method_stands_beside_each_check_of_the_gate(project: Path) -> None:
 
 
 @pytest.mark.parametrize(("end", "kind"), [(43, None), (430, "wrong_citation")])
-def test_blame_and_metrics_open_citations_in_the_datasets_documents(
-    project: Path, end: int, kind: str | None
-) -> None:
+def test_causes_and_metrics_open_citations_in_the_dataset(project: Path, end: int, kind: str | None) -> None:
     dataset = TABLES["dataset"]
     (project / "boats.eval.json").write_text(json.dumps(dataset))
     answer = {

@@ -58,9 +58,7 @@ def figures(document: dict[str, Any], metric: str = "faithfulness") -> tuple[Any
     return found["value"], found["n_scored"], found["n_failed"]
 
 
-def test_a_judge_without_a_single_verdict_is_noted_and_fails_the_gate_and_score_exits_with_3(
-    folder: Path,
-) -> None:
+def test_a_judge_without_a_verdict_is_noted_fails_the_gate_and_score_exits_with_3(folder: Path) -> None:
     write_ferries(folder, 4)
     line = "nothing was scored (0 skipped, 4 failed): faithfulness"
     with running_chat(lambda _: "Hm.") as server:
@@ -159,9 +157,7 @@ def test_what_the_judge_cost_is_told_and_stands_in_every_document(folder: Path) 
 
 
 @pytest.mark.parametrize("other", ["endpoint", "temperature", "seed"])
-def test_a_run_with_answers_goes_on_only_with_the_very_endpoint_and_settings(
-    folder: Path, other: str
-) -> None:
+def test_a_run_with_answers_resumes_only_with_its_endpoint_and_settings(folder: Path, other: str) -> None:
     write_ferries(folder, 12)
     with running_chat(FragileJudge(down_after=5)) as server, running_chat(FragileJudge()) as elsewhere:
         rag_eval(*EVALUATE, *model_at(server))
@@ -261,7 +257,7 @@ def test_a_baseline_of_the_same_judge_elsewhere_is_warned_of(folder: Path) -> No
         assert f"this run by scripted at {elsewhere.url}" in warning
 
 
-def test_scoring_a_run_shows_how_far_it_is_and_that_the_judge_asks_for_less(
+def test_scoring_a_run_shows_progress_and_a_throttling_judge(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from rag_evaluation_framework.evaluation import rescoring

@@ -85,7 +85,7 @@ def test_parquet_has_a_row_for_each_answer(shards: list[str], run: Any) -> None:
     assert (table[0]["answer"], table[0]["string_match"]) == (FORMULA, 1.0)
 
 
-def test_without_what_writes_workbooks_it_is_told(
+def test_without_openpyxl_the_extra_is_named(
     shards: list[str], run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)

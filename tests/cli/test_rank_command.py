@@ -51,9 +51,7 @@ def test_another_run_can_be_the_baseline(files: Path) -> None:
 
 
 @pytest.mark.parametrize("runs", [("a.run",), ("a.run", "b.run")])
-def test_a_baseline_that_is_no_run_is_refused_even_beside_a_single_run(
-    files: Path, runs: tuple[str, ...]
-) -> None:
+def test_a_baseline_that_is_no_run_is_refused_beside_one_run_too(files: Path, runs: tuple[str, ...]) -> None:
     wrong = rag_eval("rank", "qrels", *runs, "--baseline", "c", folder=files)
     known = "There are a and b." if len(runs) > 1 else "There is only a."
     assert (wrong.returncode, wrong.stderr) == (2, f'rag-eval: there is no baseline "c". {known}\n')
@@ -81,9 +79,7 @@ def test_every_test_that_was_made_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("confidence", "header"), [("0.999", "99.9% interval"), ("0.9", "90% interval")])
-def test_the_confidence_is_written_out_and_never_rounded_to_certainty(
-    files: Path, confidence: str, header: str
-) -> None:
+def test_the_confidence_is_never_rounded_to_certainty(files: Path, confidence: str, header: str) -> None:
     arguments = ("rank", "qrels", "a.run", "b.run", "-m", "mrr", "--confidence", confidence)
     assert f"difference, {header}" in rag_eval(*arguments, folder=files).stdout
     document = json.loads(rag_eval(*arguments, "--json", folder=files).stdout)
@@ -128,7 +124,7 @@ def test_a_better_system_is_called_better_and_a_worse_one_worse(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "message"), TABLES["wrong_input_is_a_clear_line_each_and_exit_code_two"]
 )
-def test_wrong_input_is_a_clear_line_each_and_exit_code_two(
+def test_wrong_input_is_a_line_and_exit_code_two(
     files: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     (files / "bad.run").write_text("q1 Q0 d1 1 3 a\nq1 Q0 d2 2 x a\n")

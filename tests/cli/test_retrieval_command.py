@@ -51,9 +51,7 @@ def configured(folder: Path, *, seed: Any = 0, **retrieval: Any) -> Path:
 
 
 @pytest.mark.parametrize(("settings", "message"), TABLES["a_wrong_configuration_is_one_clear_line"])
-def test_a_wrong_configuration_is_one_clear_line(
-    tmp_path: Path, settings: dict[str, Any], message: str
-) -> None:
+def test_a_wrong_configuration_is_one_line(tmp_path: Path, settings: dict[str, Any], message: str) -> None:
     done = rag_eval("retrieval", "--config", str(configured(tmp_path, **settings)))
     assert done.returncode == 2
     assert message in done.stderr
@@ -82,9 +80,7 @@ def test_a_dataset_that_holds_its_documents_is_corpus_and_questions_at_once(tmp_
         ([DOCUMENTS, "--dataset", QUESTIONS, "--glob", "*.rst"], "a pattern that matches a file"),
     ],
 )
-def test_wrong_input_is_one_clear_line_and_exit_code_2(
-    tmp_path: Path, arguments: list[str], message: str
-) -> None:
+def test_wrong_input_is_one_line_and_exit_code_2(tmp_path: Path, arguments: list[str], message: str) -> None:
     done = rag_eval("retrieval", *arguments, "--store", "exact", folder=tmp_path)
     assert done.returncode == 2
     assert message in done.stderr
@@ -182,7 +178,7 @@ def test_a_sweep_that_stops_prints_the_command_that_goes_on_with_it(
     assert [name[:3] for name in asked] == ["001", "002", "002"]
 
 
-def test_a_sweep_with_ids_of_an_earlier_version_goes_on(
+def test_a_sweep_with_ids_of_an_older_version_resumes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = json.loads(Path(QUESTIONS).read_text(encoding="utf-8"))["queries"][:10]

@@ -227,9 +227,7 @@ def test_scoring_again_by_the_same_metric_gives_the_same_scores(folder: RunFolde
     assert document["metadata"]["metric_versions"] == {"exact_match": 1}
 
 
-def test_score_makes_the_folder_of_its_results_or_refuses_before_it_scores(
-    folder: RunFolder, tmp_path: Path
-) -> None:
+def test_score_makes_the_results_folder_or_refuses_before_scoring(folder: RunFolder, tmp_path: Path) -> None:
     out = tmp_path / "not there yet" / "scores.json"
     done = invoke(score_command, folder.path, "-m", "exact_match", "--out", out)
     assert out.exists()
@@ -251,9 +249,7 @@ def test_score_prints_json_and_nothing_else(folder: RunFolder) -> None:
 @pytest.mark.parametrize(
     ("kept", "told"), [(1, "2 samples were not asked yet"), (2, "1 sample was not asked yet")]
 )
-def test_an_incomplete_run_is_scored_as_far_as_it_is_and_exits_with_3(
-    folder: RunFolder, kept: int, told: str
-) -> None:
+def test_an_incomplete_run_is_scored_and_exits_with_3(folder: RunFolder, kept: int, told: str) -> None:
     lines = folder.journal_path.read_bytes().splitlines(keepends=True)
     folder.journal_path.write_bytes(b"".join(lines[:kept]))
     done = invoke(score_command, folder.path, "-m", "exact_match")

@@ -59,7 +59,7 @@ def address(url: str) -> str:
 
 
 @pytest.mark.parametrize("fault", ["echo-headers", "echo-headers-in-an-error", "echo-body"])
-def test_no_secret_leaves_by_any_of_the_forty_ways(
+def test_no_secret_leaves_by_forty_ways(
     fault: str, server: RunningServer, project: Path, evaluate: Command
 ) -> None:
     url = address(server.fault(fault))
@@ -111,9 +111,7 @@ def test_plans_and_errors_hold_no_secret(
         "http://user:canary-password-3zvk@host:port",
     ],
 )
-def test_an_address_that_does_not_work_is_told_without_its_secrets(
-    url: str, project: Path, evaluate: Command
-) -> None:
+def test_a_wrong_address_is_named_without_its_secrets(url: str, project: Path, evaluate: Command) -> None:
     _, out, err = evaluate("--url", url)
     assert out + err
     assert not any(form in out + err for canary in CANARIES.values() for form in forms_of(canary))

@@ -41,7 +41,7 @@ def ids_in(text: str) -> set[str]:
         (["--flagged"], "1 of 13 answers is flagged", {"flagged"}),
     ],
 )
-def test_show_lists_answers_by_their_verdict(
+def test_show_lists_by_verdict(
     runs: tuple[Path, Evaluation], options: list[str], title: str, ids: set[str]
 ) -> None:
     text = show(runs, *options)
@@ -61,9 +61,7 @@ def test_show_lists_answers_by_their_verdict(
         ("flagged", "correct: states 1 of 1 claims of the reference (LLM judge); wrong citation"),
     ],
 )
-def test_show_says_the_verdict_and_who_decided(
-    runs: tuple[Path, Evaluation], sample: str, verdict: str
-) -> None:
+def test_show_names_verdict_and_decider(runs: tuple[Path, Evaluation], sample: str, verdict: str) -> None:
     text = show(runs, "--sample", sample, "--width", "140")
     assert f"\n  verdict    {verdict}\n" in text
 
@@ -75,9 +73,7 @@ def test_show_has_the_failed_turns_of_a_conversation_alone(runs: tuple[Path, Eva
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_the_screen_counts_answers_and_lists_the_worst_first(
-    runs: tuple[Path, Evaluation], width: int
-) -> None:
+def test_the_screen_counts_answers_worst_first(runs: tuple[Path, Evaluation], width: int) -> None:
     found = load(runs[1].folder)  # type: ignore[arg-type]
     assert isinstance(found, Evaluation)
     text = found.render(screen=Screen(width=width))

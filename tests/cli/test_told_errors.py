@@ -49,9 +49,7 @@ def at_the_desk(desk: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["command"])
-def test_each_error_is_told_in_its_words(
-    case: dict[str, Any], at_the_desk: Path, to_the_end: Command
-) -> None:
+def test_each_error_has_its_words(case: dict[str, Any], at_the_desk: Path, to_the_end: Command) -> None:
     if "edit" in case:
         source, target, old, new = case["edit"]
         text = (at_the_desk / source).read_text(encoding="utf-8")

@@ -41,9 +41,7 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])
-def test_the_screen_shows_the_course_and_what_was_expected(
-    stored: Path, to_the_end: Command, width: int
-) -> None:
+def test_the_screen_shows_course_and_expectation(stored: Path, to_the_end: Command, width: int) -> None:
     ended = to_the_end(main, "trend", "--width", str(width))
     assert ended.out == (
         "Worse: token_f1 is 0.20; [0.42, 0.68] was expected after 8 runs\n\n"

@@ -72,7 +72,7 @@ def test_where_there_is_nothing_to_score_there_is_no_value(function: str, empty:
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=12))
-def test_faithfulness_claim_hallucination_and_self_knowledge_add_up_to_one(
+def test_faithfulness_hallucination_and_self_knowledge_add_up_to_one(
     verdicts: list[tuple[bool, bool]],
 ) -> None:
     correct, supported = [right for right, _ in verdicts], [borne for _, borne in verdicts]
@@ -96,7 +96,7 @@ def test_faithfulness_claim_hallucination_and_self_knowledge_add_up_to_one(
         ([], [F, F], 0.2, 0.05),
     ],
 )
-def test_by_a_judge_correctness_weighs_claims_and_wording(
+def test_judged_correctness_weighs_both(
     correct: list[bool], recalled: list[bool], similarity: float, value: float
 ) -> None:
     assert correctness_by_claims(correct, recalled, similarity=similarity) == pytest.approx(value, abs=1e-15)
@@ -135,9 +135,7 @@ def test_words_are_counted_as_grounded_or_new() -> None:
 @pytest.mark.parametrize(
     ("likeness", "noncommittal", "value"), [(0.6, F, 0.6), (0.6, T, 0.0), (-0.2, F, 0.0), (1.2, F, 1.0)]
 )
-def test_an_answer_that_does_not_answer_is_not_relevant(
-    likeness: float, noncommittal: bool, value: float
-) -> None:
+def test_an_evasive_answer_is_not_relevant(likeness: float, noncommittal: bool, value: float) -> None:
     assert answer_relevancy(likeness, answered=not noncommittal) == value
 
 
@@ -145,9 +143,7 @@ WEIGHTS = {"factuality": 0.4, "grounding": 0.3, "completeness": 0.2, "communicat
 
 
 @pytest.mark.parametrize(("grades", "value", "passes"), TABLES["rubric_grades"])
-def test_a_rubric_is_summed_here_and_passed_here(
-    grades: tuple[float, ...], value: float, passes: float
-) -> None:
+def test_a_rubric_is_summed_and_passed_here(grades: tuple[float, ...], value: float, passes: float) -> None:
     scores = dict(zip(WEIGHTS, grades, strict=True))
     assert rubric(scores, WEIGHTS) == pytest.approx(value, abs=1e-12)
     assert rubric_pass(scores, WEIGHTS) == passes
@@ -181,16 +177,14 @@ PLACES = st.lists(st.none() | st.integers(0, 1000), min_size=1, max_size=20)
         ([False, False], 0.0),
     ],
 )
-def test_entity_coverage_is_the_share_of_names_that_the_answer_has(
-    named: list[bool], expected: float
-) -> None:
+def test_entity_coverage_is_the_share_of_names_in_the_answer(named: list[bool], expected: float) -> None:
     assert entity_coverage(named) == expected
 
 
 @pytest.mark.parametrize(
     ("ends", "relation", "direction", "expected"), TABLES["relation_match_needs_ends_relation_and_direction"]
 )
-def test_relation_match_needs_ends_relation_and_direction(
+def test_relation_match_needs_all_parts(
     ends: tuple[bool, bool], relation: bool, direction: float, expected: float
 ) -> None:
     assert relation_match(ends, relation, direction) == expected
@@ -406,9 +400,7 @@ def test_more_clean_sentences_than_there_are_is_an_error(clean: int, total: int)
         ("asks_back", 0.0, 0.0, 0.0),
     ],
 )
-def test_refusing_and_not_knowing_decline_and_asking_back_does_not(
-    answer_class: str, recall: float, over: float, unknown: float
-) -> None:
+def test_asking_back_does_not_decline(answer_class: str, recall: float, over: float, unknown: float) -> None:
     assert refusal_recall(answer_class) == recall
     assert over_refusal(answer_class) == over
     assert dont_know(answer_class) == unknown

@@ -82,7 +82,7 @@ WORKED = [
 
 
 @pytest.mark.parametrize(("true", "predicted", "tolerance", "exact", "tolerant"), WORKED)
-def test_worked_pairs(
+def test_pairs_by_hand(
     true: tuple[int, int], predicted: tuple[int, int], tolerance: int, exact: float, tolerant: float
 ) -> None:
     report = evaluate_citation_spans([cite(*true)], [cite(*predicted)], tolerance_chars=tolerance)
@@ -194,9 +194,7 @@ def overlap(true: SpanCitation, predicted: SpanCitation) -> int:
 
 
 @given(citations, citations)
-def test_no_other_pairing_shares_more_characters(
-    true: list[SpanCitation], predicted: list[SpanCitation]
-) -> None:
+def test_no_pairing_shares_more_characters(true: list[SpanCitation], predicted: list[SpanCitation]) -> None:
     report = evaluate_citation_spans(true, predicted)
     fewer, more = sorted((set(true), set(predicted)), key=len)
     best = max(
@@ -207,7 +205,7 @@ def test_no_other_pairing_shares_more_characters(
 
 
 @given(citations, citations, citations)
-def test_the_same_place_twice_is_one_on_either_side(
+def test_a_place_twice_is_one(
     true: list[SpanCitation], predicted: list[SpanCitation], more: list[SpanCitation]
 ) -> None:
     again = [each for each in more if each in true], [each for each in more if each in predicted]
@@ -218,7 +216,7 @@ def test_the_same_place_twice_is_one_on_either_side(
 
 
 @given(citations, citations, st.integers(0, 8))
-def test_means_and_characters_equal_those_over_sets(
+def test_figures_equal_those_of_sets(
     true: list[SpanCitation], predicted: list[SpanCitation], tolerance: int
 ) -> None:
     report = evaluate_citation_spans(true, predicted, tolerance)
@@ -395,7 +393,7 @@ def test_metrics_of_claims_run_by_both_methods(name: str) -> None:
         ("[2]", "[1]", 0.0, 0.0, 0.0),
     ],
 )
-def test_each_number_counts_once(
+def test_each_cited_context_counts(
     answer: str, reference: str, precision: float | None, recall: float, f1: float
 ) -> None:
     assert cited_context_precision(answer, reference) == pytest.approx(precision)

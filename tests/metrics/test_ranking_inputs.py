@@ -352,7 +352,7 @@ def test_a_wrong_column_is_reported_with_the_first_problems_and_a_count() -> Non
 
 
 @given(judged_runs(), st.randoms(use_true_random=False))
-def test_the_order_of_the_queries_does_not_change_a_bit(
+def test_query_order_changes_nothing(
     judged: tuple[dict[int, dict[int, int]], dict[int, list[int]]], random: Any
 ) -> None:
     qrels, run = judged

@@ -153,9 +153,7 @@ def test_precision_omega_counts_relevant_text_that_no_chunk_holds() -> None:
 
 
 @given(span_lists, span_lists, st.booleans())
-def test_precision_omega_equals_the_one_over_sets_of_characters(
-    chunks: Spans, truth: Spans, touching: bool
-) -> None:
+def test_precision_omega_equals_that_of_character_sets(chunks: Spans, truth: Spans, touching: bool) -> None:
     reach = 1 if touching else 0
     needed = [
         chunk
@@ -349,7 +347,7 @@ WORKED = [
 
 
 @pytest.mark.parametrize(("retrieved", "relevant", "recall", "precision", "f1"), WORKED)
-def test_worked_values(
+def test_chunks_by_hand(
     retrieved: list[str], relevant: list[str], recall: float, precision: float, f1: float
 ) -> None:
     assert chunk_recall(retrieved, relevant) == recall
@@ -370,9 +368,7 @@ def test_f1_is_the_harmonic_mean_of_recall_and_precision(retrieved: list[str], r
 @pytest.mark.parametrize(
     ("metric", "expected"), [(ChunkRecall(), 2 / 3), (ChunkPrecision(), 1 / 2), (ChunkF1(), 4 / 7)]
 )
-def test_chunk_classes_take_arguments_by_position_and_by_name(
-    metric: ChunkLevelMetric, expected: float
-) -> None:
+def test_chunk_classes_take_arguments_by_position_and_name(metric: ChunkLevelMetric, expected: float) -> None:
     retrieved, truth = ["a", "b", "c", "d"], ["b", "d", "e"]
     assert metric.calculate(retrieved, truth) == pytest.approx(expected)
     assert metric.calculate(retrieved=retrieved, ground_truth=truth) == pytest.approx(expected)

@@ -103,7 +103,7 @@ def test_an_empty_answer_scores_zero(metric: Callable[[str, str], float]) -> Non
 
 @pytest.mark.parametrize("metric", ALL)
 @pytest.mark.parametrize(("reference", "message"), TABLES["an_empty_reference_is_refused"])
-def test_an_empty_reference_is_refused(
+def test_no_reference_is_refused(
     metric: Callable[[str, str | list[str]], float], reference: str | list[str], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):

@@ -21,7 +21,7 @@ splitters = loaded_on_use("langchain_text_splitters", reason="LangChain's splitt
     kind=st.sampled_from(sorted(SEPARATORS)),
     side=st.sampled_from(["start", "end"]),
 )
-def test_the_chunks_are_those_of_langchain(
+def test_chunks_equal_langchains(
     text: str, size: int, overlap: int, kind: str, side: Literal["start", "end"]
 ) -> None:
     overlap = min(overlap, size - 1)

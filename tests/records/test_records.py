@@ -102,7 +102,7 @@ ranges = st.tuples(st.integers(0, 50), st.integers(1, 50)).map(lambda pair: (pai
 
 
 @given(ranges, ranges, st.booleans())
-def test_span_overlap_counts_the_characters_two_spans_share(
+def test_span_overlap_counts_shared_characters(
     a: tuple[int, int], b: tuple[int, int], same_document: bool
 ) -> None:
     first = CharacterSpan(DOC, *a)
@@ -244,9 +244,7 @@ def test_a_folder_that_is_missing_or_has_no_match_is_an_error(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("pattern", ["../*.md", "a/../../*.md", "/etc/*", "", "**.md"])
-def test_a_pattern_that_leads_out_of_the_folder_or_means_nothing_is_an_error(
-    tmp_path: Path, pattern: str
-) -> None:
+def test_a_pattern_that_leaves_the_folder_or_means_nothing_is_an_error(tmp_path: Path, pattern: str) -> None:
     (tmp_path / "secret.md").write_text("outside")
     (tmp_path / "corpus" / "a").mkdir(parents=True)
     # Python 3.13 reads "**.md" as "*.md", which is a pattern that matches nothing here.

@@ -36,9 +36,7 @@ def masked(text: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("seed", ["000", "001", "002", "003", "004"])
-def test_a_seed_is_followed_from_top_to_bottom(
-    seed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_seed_is_followed_to_its_end(seed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keys = ("OPENAI_", "LANGSMITH_", "LANGCHAIN_", "CO_API")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(keys)}
     monkeypatch.syspath_prepend(TESTS / "datasets")

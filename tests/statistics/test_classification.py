@@ -191,7 +191,7 @@ def test_auroc_counts_pairs_in_the_right_order_and_half_of_the_ties() -> None:
 
 
 @pytest.mark.parametrize(("scores", "expected"), [([1, 2, 3, 4], 1.0), ([4, 3, 2, 1], 0.0), ([7] * 4, 0.5)])
-def test_auroc_is_1_for_the_right_order_0_for_the_reverse_and_a_half_for_none(
+def test_auroc_is_1_for_the_right_order_0_for_the_reverse_else_half(
     scores: list[int], expected: float
 ) -> None:
     assert auroc(scores, [0, 0, 1, 1], resampling=FEW).value == expected

@@ -73,7 +73,7 @@ def test_wilson_interval_of_worked_cases() -> None:
     st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.01, 0.999)
 )
 @settings(max_examples=100, deadline=None)
-def test_wilson_interval_holds_the_proportion_and_stays_within_0_and_1(
+def test_wilson_interval_holds_the_proportion_within_0_and_1(
     counts: tuple[int, int], confidence: float
 ) -> None:
     successes, n = counts
@@ -118,9 +118,7 @@ def test_the_studentised_bootstrap_is_what_its_formula_says(clustered: bool) -> 
 
 @given(scores, st.integers(0, 2**32), st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)
-def test_bootstrap_interval_has_the_same_bits_in_any_order(
-    values: list[float], seed: int, order: random.Random
-) -> None:
+def test_bootstrap_interval_ignores_the_order(values: list[float], seed: int, order: random.Random) -> None:
     shuffled = order.sample(values, len(values))
     assert bootstrap_interval(values, resamples=50, seed=seed) == bootstrap_interval(
         shuffled, resamples=50, seed=seed
@@ -231,9 +229,7 @@ def test_bootstrap_of_ten_thousand_values_stays_within_a_few_megabytes() -> None
     assert peak < 20e6
 
 
-def test_intervals_of_many_values_are_what_ever_more_resamples_come_to(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_intervals_of_many_values_are_the_limit_of_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(5).exponential(size=6_000)
     closed, outlier = bootstrap_interval(values), bootstrap_interval([*values, 1e4], resamples=100)
     assert closed.method == "studentised bootstrap, closed form"

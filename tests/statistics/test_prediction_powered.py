@@ -126,7 +126,7 @@ def test_the_weight_and_the_interval_of_graded_labels_are_those_of_the_arithmeti
         ([0.2, 0.4, 0.7], [0.1, 0.9], 1),
     ],
 )
-def test_graded_labels_tell_an_interval_from_one_degree_of_freedom_on(
+def test_graded_labels_need_a_degree_of_freedom(
     labels: list[float], unlabelled: list[float], degrees: int
 ) -> None:
     found = corrected_mean(labels, labels, unlabelled)
@@ -164,7 +164,7 @@ def test_labels_that_are_all_the_same_number_tell_no_interval() -> None:
     st.lists(st.tuples(st.sampled_from([0.0, 1.0]), st.floats(0, 1)), min_size=2, max_size=30),
     st.lists(st.floats(0, 1), max_size=30),
 )
-def test_the_order_of_items_changes_no_bit_and_shares_stay_between_0_and_1(
+def test_order_changes_no_bit_and_shares_stay_in_0_to_1(
     pairs: list[tuple[float, float]], others: list[float]
 ) -> None:
     first = corrected_mean(*map(list, zip(*pairs, strict=True)), others)

@@ -122,7 +122,7 @@ def test_all_signs_are_all_the_sums() -> None:
         (40_000, lambda x, y: bootstrap_interval(y, clusters=np.arange(40_000) // 1.2, resamples=1_000)),
     ],
 )
-def test_many_drawn_as_sums_or_groups_have_the_interval_of_each_drawn_alone(
+def test_many_drawn_as_sums_have_the_interval_of_each_alone(
     n: int, interval: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     x, y = np.random.default_rng(11).normal(size=(2, n))

@@ -192,7 +192,7 @@ def test_percentages_are_a_kind_of_their_own(text: str) -> None:
         ("19:18:59", [(19 * 60 + 18,)]),
     ],
 )
-def test_times_of_day_are_minutes_with_both_readings_where_the_half_is_open(
+def test_times_of_day_are_minutes_and_open_halves_read_twice(
     text: str, readings: list[tuple[int, ...]]
 ) -> None:
     found = quantities(text)
@@ -281,9 +281,7 @@ def test_different_words_keep_different_stems(words: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"), TABLES["content_is_what_remains_without_grammar_talk_markers_and_numbers"]
 )
-def test_content_is_what_remains_without_grammar_talk_markers_and_numbers(
-    text: str, expected: list[str]
-) -> None:
+def test_content_is_a_text_without_grammar_talk_markers_and_numbers(text: str, expected: list[str]) -> None:
     assert [text[token.start : token.end] for token in content_tokens(text)] == expected
 
 

@@ -268,9 +268,7 @@ def searched(snippet: str, text: str, within: Span) -> list[Span]:
 
 
 @given(texts.filter(str.strip), texts, st.integers(0, 40), st.integers(0, 40))
-def test_a_snippet_stands_where_a_search_by_characters_finds_it(
-    snippet: str, text: str, start: int, end: int
-) -> None:
+def test_a_snippet_stands_where_characters_match(snippet: str, text: str, start: int, end: int) -> None:
     for inside, wanted in ((Span(start, end), snippet[:3]), (Span(0, len(text)), snippet)):
         if wanted.strip():
             assert SqueezedText(text).places(wanted, inside) == searched(wanted, text, inside)
@@ -363,9 +361,7 @@ def test_joined_spans_have_the_same_characters_and_none_twice(spans: list[Span],
 
 
 @pytest.mark.parametrize("spanned", [Span(4, 7), Claim("cat", 4, 7), CharacterSpan("pets", 4, 7)])
-def test_whatever_has_a_start_and_an_end_is_asked_in_the_same_way(
-    spanned: Span | Claim | CharacterSpan,
-) -> None:
+def test_whatever_has_a_start_and_an_end_is_a_span(spanned: Span | Claim | CharacterSpan) -> None:
     assert (spanned.of("the cat sat"), spanned.size, spanned.span) == ("cat", 3, (4, 7))
     assert spanned.meets(Span(6, 9))
 

@@ -192,9 +192,7 @@ def test_a_shape_is_split_where_a_reader_splits_it(pieces: list[str]) -> None:
     st.characters(categories=["P", "S"], exclude_characters=".!?…。！？｡．•▪◦‣⁃"),
     st.sampled_from(["", " "]),
 )
-def test_no_mark_parts_an_abbreviation_or_a_number_from_what_it_stands_before(
-    head: str, mark: str, space: str
-) -> None:
+def test_no_mark_parts_an_abbreviation_or_number_from_what_follows(head: str, mark: str, space: str) -> None:
     text = f"{head} {mark}{space}Five of them{mark} came."
     assert [text[start:end] for start, end in sentence_spans(text)] == [text]
 
