@@ -25,8 +25,9 @@ BAD = (
 
 
 @pytest.fixture
-def project(folder: Path, rag_eval: Commands) -> Path:
+def project(folder: Path, rag_eval: Commands, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The handbook's questions, with the thresholds that `rag-eval init` writes."""
+    monkeypatch.syspath_prepend(str(HUTS.parent))
     shutil.copytree(HUTS, folder / "huts")
     rag_eval("init", "begun", "--docs", "huts/documents").ok()
     begun = yaml.safe_load(Path("begun/agent.yaml").read_text(encoding="utf-8"))["spec"]["evaluation"]
@@ -50,9 +51,8 @@ def ask(rag_eval: Commands, agent: str, *options: str) -> Ended:
 
 @pytest.mark.parametrize("agent", BAD)
 def test_bad_agent_under_the_thresholds_of_init_does_not_pass(
-    agent: str, rag_eval: Commands, project: Path, monkeypatch: pytest.MonkeyPatch
+    agent: str, rag_eval: Commands, project: Path
 ) -> None:
-    monkeypatch.syspath_prepend(str(HUTS.parent))
     ended = ask(rag_eval, agent)
     assert ended.code == 1
     first = ended.out.splitlines()[0]
@@ -63,20 +63,14 @@ def test_bad_agent_under_the_thresholds_of_init_does_not_pass(
     assert "✓" not in first
 
 
-def test_right_agent_under_the_thresholds_of_init_never_fails(
-    rag_eval: Commands, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(HUTS.parent))
+def test_right_agent_under_the_thresholds_of_init_never_fails(rag_eval: Commands, project: Path) -> None:
     document = ask(rag_eval, "correct_agent", "--json").json
     assert document["gate"]["word"] in ("passed", "undecided")
     (limit,) = (row for row in document["gate"]["rows"] if row["metric"] == "wrong")
     assert (limit["number"], limit["status"]) == (0, "met")
 
 
-def test_first_run_with_wrong_answers_shows_what_accepts_them(
-    rag_eval: Commands, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(HUTS.parent))
+def test_first_run_with_wrong_answers_shows_what_accepts_them(rag_eval: Commands, project: Path) -> None:
     shown = ask(rag_eval, "empty_half").out
     accepted = re.search(r"^ +(correct: \{min: \d+%\}, wrong: \{max: \d+\})$", shown, re.MULTILINE)
     assert accepted is not None, shown

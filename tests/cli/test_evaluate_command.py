@@ -43,6 +43,7 @@ SEED_MANIFEST = (
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a manifest and two datasets, which is the current one."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     write_samples(tmp_path / "evals" / "rag.jsonl", 24, contexts=False)
     write_samples(tmp_path / "evals" / "safety.jsonl", 6, contexts=False)
@@ -55,10 +56,7 @@ def evaluate(project: Path, to_the_end: Command) -> Command:
     return partial(to_the_end, agentspec.main, "evaluate", "agent.yaml")
 
 
-def test_data_without_a_manifest_are_scored_by_what_they_can_bear(
-    project: Path, to_the_end: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(project))
+def test_data_without_a_manifest_are_scored_by_what_they_can_bear(project: Path, to_the_end: Command) -> None:
     target = write_function(project, "right", "return f'The answer to {question}'")
     ended = to_the_end(agentspec.main, "evaluate", "evals/safety.jsonl", "--target", target, "--json")
     assert (ended.code, list(ended.json["metrics"])) == (0, ["answer_correctness", "pass_rate"])
@@ -66,9 +64,8 @@ def test_data_without_a_manifest_are_scored_by_what_they_can_bear(
 
 @pytest.mark.parametrize(("bound", "code"), [("answer_correctness=0.5", 0), ("answer_correctness<=0.5", 1)])
 def test_a_threshold_on_the_command_line_switches_the_gate_on(
-    bound: str, code: int, project: Path, to_the_end: Command, monkeypatch: pytest.MonkeyPatch
+    bound: str, code: int, project: Path, to_the_end: Command
 ) -> None:
-    monkeypatch.syspath_prepend(str(project))
     target = write_function(project, "sound", "return f'The answer to {question}'")
     line = ("evaluate", "evals/safety.jsonl", "--target", target, "--threshold", bound)
     assert to_the_end(agentspec.main, *line).code == code
@@ -93,9 +90,8 @@ def test_metrics_that_cannot_be_measured_are_a_clear_error_before_any_request(
 
 
 def test_relevancy_needs_a_model_under_the_gate_and_an_embedder_is_one(
-    evaluate: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+    evaluate: Command, project: Path
 ) -> None:
-    monkeypatch.syspath_prepend(str(project))
     target = write_function(project, "other", "return 'Nobody can tell.'")
     gate = ("--target", target, "--dataset", "rag-quality", "-m", "answer_relevancy", "--threshold")
     ended = evaluate(*gate, "answer_relevancy=0.1", "--dry-run")
@@ -106,9 +102,8 @@ def test_relevancy_needs_a_model_under_the_gate_and_an_embedder_is_one(
 
 
 def test_a_threshold_that_words_do_not_reach_on_right_answers_is_warned_about(
-    evaluate: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+    evaluate: Command, project: Path
 ) -> None:
-    monkeypatch.syspath_prepend(str(project))
     manifest = MANIFEST.replace("string_match: 0.75", "answer_similarity: 0.97")
     (project / "agent.yaml").write_text(manifest)
     answers = {"right": "The answer to", "other": "Nobody has asked for"}
