@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import rag_evaluation_framework
+from cases import tables_beside
 from rag_evaluation_framework import InputError, Issue, RagEvalError, UsageError, errors
 from rag_evaluation_framework.errors import (
     Location,
@@ -20,6 +21,8 @@ from rag_evaluation_framework.errors import (
     invalid,
     shown,
 )
+
+TABLES = tables_beside(__file__)
 
 
 @pytest.mark.parametrize(
@@ -188,16 +191,7 @@ def test_each_item_is_tried_and_all_refusals_are_kept() -> None:
         problems.raise_all()
 
 
-@pytest.mark.parametrize(
-    ("number", "words", "text"),
-    [
-        (0, ["file"], "0 files"),
-        (1, ["file"], "1 file"),
-        (2_000, ["file"], "2,000 files"),
-        (1, ["query is", "queries are"], "1 query is"),
-        (2, ["query is", "queries are"], "2 queries are"),
-    ],
-)
+@pytest.mark.parametrize(("number", "words", "text"), TABLES["one_is_singular_and_all_else_plural"])
 def test_one_is_singular_and_all_else_plural(number: int, words: list[str], text: str) -> None:
     assert counted(number, *words) == text
 

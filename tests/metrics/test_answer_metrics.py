@@ -368,15 +368,7 @@ def test_a_trace_without_a_step_of_the_kind_has_no_time_and_no_tokens() -> None:
             parse_metric(name)(TIMED)
 
 
-@pytest.mark.parametrize(
-    ("clean", "total", "value"),
-    [
-        (4, 4, 1.0),
-        (3, 4, 0.75),  # one sentence of four is flagged
-        (0, 2, 0.0),
-        (0.5, 1, 0.5),  # a judge's rating
-    ],
-)
+@pytest.mark.parametrize(("clean", "total", "value"), TABLES["toxicity_is_the_share_that_is_clean"])
 def test_toxicity_is_the_share_that_is_clean(clean: float, total: float, value: float) -> None:
     assert toxicity(clean, total) == value
 
@@ -392,13 +384,7 @@ def test_more_clean_sentences_than_there_are_is_an_error(clean: int, total: int)
 
 
 @pytest.mark.parametrize(
-    ("answer_class", "recall", "over", "unknown"),
-    [
-        ("answered", 0.0, 0.0, 0.0),
-        ("refused", 1.0, 1.0, 0.0),
-        ("dont_know", 1.0, 1.0, 1.0),  # to say that one does not know is to decline, too
-        ("asks_back", 0.0, 0.0, 0.0),
-    ],
+    ("answer_class", "recall", "over", "unknown"), TABLES["asking_back_does_not_decline"]
 )
 def test_asking_back_does_not_decline(answer_class: str, recall: float, over: float, unknown: float) -> None:
     assert refusal_recall(answer_class) == recall
