@@ -49,13 +49,6 @@ def test_figures_stand_beside_their_intervals_and_the_target(file: Path) -> None
     assert done.output.index("q2") < done.output.index("q1 ")
 
 
-def test_json_is_json_and_nothing_else(file: Path) -> None:
-    report = json.loads(run(str(file), "--json").output)
-    assert report["annotators"] == ["ann", "bob"]
-    assert report["figures"][0]["target"] == 0.85
-    assert report["queries"][0]["query_id"] == "q2"
-
-
 def test_annotators_who_always_agree_get_no_interval_of_no_width(tmp_path: Path) -> None:
     spans = {"q1": (0, 100), "q2": (0, 90), "q3": (50, 60)}
     annotations = [marked(query, who, *span) for query, span in spans.items() for who in ("ann", "bob")]
@@ -70,19 +63,6 @@ def test_annotators_who_always_agree_get_no_interval_of_no_width(tmp_path: Path)
         (0.438503, 1.0), abs=1e-6
     )
     assert "no interval: too few queries, or too alike" in run(str(path)).output
-
-
-def test_the_merged_truth_is_written_as_annotations(file: Path, tmp_path: Path) -> None:
-    output = tmp_path / "merged.gt.json"
-    done = run(str(file), "--output", str(output))
-    assert f"merged truth written to {output}" in done.output
-    merged = json.loads(output.read_text(encoding="utf-8"))
-    assert merged["dataset_id"] == "demo"
-    spans = [
-        [(citation["start_char"], citation["end_char"]) for citation in annotation["citations"]]
-        for annotation in merged["annotations"]
-    ]
-    assert spans == [[(0, 90)], [(80, 100)]]
 
 
 def test_files_of_several_annotators_are_one(tmp_path: Path) -> None:

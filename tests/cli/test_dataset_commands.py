@@ -14,26 +14,13 @@ from rag_evaluation_framework import EvaluationDatasetLoader, UsageError
 from rag_evaluation_framework.cli import init, listing
 from rag_evaluation_framework.cli.main import program
 from rag_evaluation_framework.datasets.annotations import read_annotations
-from rag_evaluation_framework.datasets.project import FOLDERS, create_layout
-from rag_evaluation_framework.datasets.quality import quality_issues
+from rag_evaluation_framework.datasets.project import create_layout
 from rag_evaluation_framework.datasets.value_files import read_configuration
 from rag_evaluation_framework.errors import StorageError
 
 
 def run(command: Command, *arguments: str | Path) -> Result:
     return CliRunner().invoke(command, [str(argument) for argument in arguments])
-
-
-def test_init_creates_the_layout_with_data_that_are_valid(tmp_path: Path) -> None:
-    done = run(init.command, tmp_path / "project")
-    assert done.exit_code == 0, done.output
-    assert all((tmp_path / "project" / name).is_dir() for name in FOLDERS)
-    loader = EvaluationDatasetLoader(tmp_path / "project" / "data" / "evaluation")
-    dataset = loader.load_dataset("sample_eval")
-    assert quality_issues(dataset) == []
-    truth = loader.load_ground_truth("sample_eval", "1.0.0")
-    annotated = {annotation["query_id"] for annotation in truth["annotations"]}
-    assert annotated == {query["query_id"] for query in dataset["queries"]}
 
 
 def test_the_starters_annotations_and_configurations_are_read_without_a_warning(tmp_path: Path) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fault_agent import RunningServer
@@ -139,15 +137,6 @@ def test_extras_that_files_of_the_project_need_come_with_the_pip_line(
 
 def test_every_extra_is_explained() -> None:
     assert set(extras_installed()) == set(EXTRAS)
-
-
-def test_outside_of_a_project_nothing_is_wrong(tmp_path: Path) -> None:
-    done = rag_eval_ended("doctor", "--json", folder=tmp_path)
-    assert done.returncode == 0
-    found = json.loads(done.stdout)
-    assert found["problems"] == 0
-    notes: dict[str, Any] = {each["about"]: each["text"] for each in found["findings"]}
-    assert "rag-eval init" in notes["project"]
 
 
 COMPLETED = """

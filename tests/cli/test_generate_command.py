@@ -66,15 +66,6 @@ def test_rejections_are_shown_by_reason_and_stand_in_the_file(tmp_path: Path) ->
     assert f"; {rejected['more-than-asked-for']} good ones were more than you asked for" in told
 
 
-def test_json_is_all_that_is_printed(documents: Path) -> None:
-    run = generate(str(documents), "-o", "q.jsonl", "--json", folder=documents.parent)
-    told = json.loads(run.stdout)
-    assert run.stderr == ""
-    assert told["queries"] == len(read_dataset(documents.parent / "q.jsonl").samples)
-    assert told["written"] == ["q.jsonl"]
-    assert told["usage"] is None
-
-
 def test_chunk_level_dataset_names_its_chunker(documents: Path) -> None:
     options = ("--level", "chunk", "--chunker", "recursive(chunk_size=60)", "-o", "q.jsonl")
     run = generate(str(documents), *options, folder=documents.parent)
@@ -96,14 +87,6 @@ def test_wrong_usage_exits_2_before_anything_is_written(documents: Path, options
     assert run.returncode == 2
     assert message in run.stderr
     assert not (documents.parent / "q.eval.json").exists()
-
-
-def test_existing_file_is_replaced_only_when_told(documents: Path) -> None:
-    output = documents.parent / "q.eval.json"
-    output.write_text("mine", encoding="utf-8")
-    refused = generate(str(documents), "-o", "q.eval.json", folder=documents.parent)
-    assert (refused.returncode, output.read_text(encoding="utf-8")) == (2, "mine")
-    assert generate(str(documents), "-o", "q.eval.json", "--force", folder=documents.parent).returncode == 0
 
 
 def test_where_sentences_give_nothing_sections_are_asked_for_by_their_headings(tmp_path: Path) -> None:

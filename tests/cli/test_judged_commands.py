@@ -55,14 +55,6 @@ def judge_options(server: ChatServer) -> tuple[str, ...]:
     return ("--judge-model", "scripted", "--judge-url", server.url)
 
 
-def test_the_manifest_may_name_the_judge_and_the_command_may_name_another(project: Path) -> None:
-    with running_chat(judging(verdict)) as server:
-        write_judged(project, f"    judge: {{model: written, url: '{server.url}'}}\n")
-        assert evaluated()["runs"][0]["metrics"]["bias"]["method"] == "judge:written"
-        other = evaluated("--judge-model", "said", "--judge-url", server.url)
-    assert other["runs"][0]["metrics"]["bias"]["method"] == "judge:said"
-
-
 @pytest.mark.parametrize(("options", "message"), TABLES["options_without_a_judge"])
 def test_senseless_options_of_a_judge_are_refused(
     project: Path, options: tuple[str, ...], message: str

@@ -26,10 +26,6 @@ def every_command() -> list[click.Command]:
     return [*listed, *inner]
 
 
-def test_the_version_is_shown() -> None:
-    assert CliRunner().invoke(program, ["--version"]).output == f"rag-eval {__version__}\n"
-
-
 @pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_every_help_has_examples_and_needs_no_data(name: str) -> None:
     for width in (140, 100, 80):

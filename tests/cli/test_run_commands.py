@@ -19,7 +19,7 @@ from rag_evaluation_framework.cli.listing import runs_command
 from rag_evaluation_framework.cli.score import command as score_command
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.value_files import read_results
-from rag_evaluation_framework.errors import StorageError, TargetError, UnknownNameError
+from rag_evaluation_framework.errors import StorageError, TargetError
 from rag_evaluation_framework.evaluation import attempts
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.scoring import scorers_for
@@ -237,15 +237,6 @@ def test_score_makes_the_results_folder_or_refuses_before_scoring(folder: RunFol
     assert refused.stdout == ""
 
 
-def test_score_prints_json_and_nothing_else(folder: RunFolder) -> None:
-    done = invoke(score_command, folder.path, "-m", "token_f1", "-m", "exact_match", "--json")
-    figures = json.loads(done.stdout)
-    assert (figures["run_id"], figures["total"], figures["failed"]) == ("books_1", 3, 1)
-    assert figures["metrics"]["token_f1"]["value"] == pytest.approx(0.7)
-    assert figures["metrics"]["exact_match"]["n_failed"] == 1
-    assert done.stderr == ""
-
-
 @pytest.mark.parametrize(
     ("kept", "told"), [(1, "2 samples were not asked yet"), (2, "1 sample was not asked yet")]
 )
@@ -286,12 +277,6 @@ def test_where_the_dataset_is_must_be_told_if_the_run_does_not(folder: RunFolder
     assert isinstance(failed.exception, UsageError)
     assert "--dataset FILE" in str(failed.exception)
     assert invoke(score_command, folder.path, "-m", "exact_match", "--dataset", moved).return_value == 0
-
-
-def test_an_unknown_metric_or_run_is_told_with_what_there_is(folder: RunFolder) -> None:
-    assert isinstance(invoke(score_command, folder.path, "-m", "tokenf1").exception, UnknownNameError)
-    failed = invoke(score_command, "nothing", "-m", "token_f1", "--runs-dir", folder.path.parent)
-    assert "The latest is books_1" in str(failed.exception)
 
 
 @pytest.mark.parametrize("kind", ["of the run", "named so", "by content"])

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,6 @@ from rag_evaluation_framework import (
     SpanIoU,
     SpanPrecision,
     SpanRecall,
-    TokenLevelMetric,
     generate_pa_chunk_id,
 )
 from rag_evaluation_framework.metrics.spans import (
@@ -183,13 +183,22 @@ def test_positions_beyond_any_document_are_refused() -> None:
     assert span_recall([span(0, 2**62)], [span(0, 5)]) == 1.0
 
 
+OVERLAPPING = ([span(0, 100), span(50, 150)], [span(60, 90)])
+SHARING = (["a", "b", "c", "d"], ["b", "d", "e"])
+
+
 @pytest.mark.parametrize(
-    ("metric", "expected"), [(SpanRecall(), 1.0), (SpanPrecision(), 0.2), (SpanIoU(), 0.2), (SpanF1(), 1 / 3)]
+    ("metric", "sides", "expected"),
+    [
+        *((metric(), OVERLAPPING, 0.2) for metric in (SpanPrecision, SpanIoU)),
+        *((SpanRecall(), OVERLAPPING, 1.0), (SpanF1(), OVERLAPPING, 1 / 3)),
+        *((ChunkRecall(), SHARING, 2 / 3), (ChunkPrecision(), SHARING, 1 / 2), (ChunkF1(), SHARING, 4 / 7)),
+    ],
 )
-def test_classes_take_arguments_by_position_and_by_name(metric: TokenLevelMetric, expected: float) -> None:
-    retrieved, truth = [span(0, 100), span(50, 150)], [span(60, 90)]
-    assert metric.calculate(retrieved, truth) == expected
-    assert metric.calculate(retrieved=retrieved, ground_truth=truth) == expected
+def test_classes_take_arguments_by_position_and_by_name(metric: Any, sides: Any, expected: float) -> None:
+    retrieved, truth = sides
+    assert metric.calculate(retrieved, truth) == pytest.approx(expected)
+    assert metric.calculate(retrieved=retrieved, ground_truth=truth) == pytest.approx(expected)
 
 
 METRICS = {
@@ -363,15 +372,6 @@ def test_f1_is_the_harmonic_mean_of_recall_and_precision(retrieved: list[str], r
         return
     recall, precision = Fraction(shared, len(set(relevant))), Fraction(shared, len(set(retrieved)))
     assert chunk_f1(retrieved, relevant) == float(2 * precision * recall / (precision + recall))
-
-
-@pytest.mark.parametrize(
-    ("metric", "expected"), [(ChunkRecall(), 2 / 3), (ChunkPrecision(), 1 / 2), (ChunkF1(), 4 / 7)]
-)
-def test_chunk_classes_take_arguments_by_position_and_name(metric: ChunkLevelMetric, expected: float) -> None:
-    retrieved, truth = ["a", "b", "c", "d"], ["b", "d", "e"]
-    assert metric.calculate(retrieved, truth) == pytest.approx(expected)
-    assert metric.calculate(retrieved=retrieved, ground_truth=truth) == pytest.approx(expected)
 
 
 def test_a_metric_of_ones_own_may_name_its_arguments_as_it_likes() -> None:
