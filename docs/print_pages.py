@@ -23,7 +23,7 @@ from rag_evaluation_framework.cli.help_pages import HELP_ALL
 from rag_evaluation_framework.cli.main import program
 from rag_evaluation_framework.extensions import RENDERERS
 from rag_evaluation_framework.metrics.declaration import Metric, all_metrics
-from rag_evaluation_framework.reports.lists import component_rows, languages_told
+from rag_evaluation_framework.reports.list_blocks import component_rows, languages_told
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "reference"

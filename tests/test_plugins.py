@@ -18,7 +18,7 @@ from rag_evaluation_framework.datasets.recognition import DIALECTS
 from rag_evaluation_framework.extensions import RENDERERS, Registry
 from rag_evaluation_framework.judging.methods import Scoring, opened_methods
 from rag_evaluation_framework.metrics.declaration import INSTALLED
-from rag_evaluation_framework.reports.lists import component_rows
+from rag_evaluation_framework.reports.list_blocks import component_rows
 
 TABLES = tables_beside(__file__)
 

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import tables_beside
+from command_lines import rag_eval
 from rag_evaluation_framework import InputError
 from rag_evaluation_framework.datasets.overview import Lengths, overview
-from rag_evaluation_framework.reports.overviews import describe_overview
-from rag_evaluation_framework.reports.screen import Screen
 
 TABLES = tables_beside(__file__)
 
@@ -87,9 +86,7 @@ def test_a_folder_of_documents_is_counted_by_file(tmp_path: Path) -> None:
     assert figures.files == {".md": 1, ".txt": 1}
     assert figures.unreadable == ("deep/c.pdf",)
     assert figures.lengths["documents"].summary()["total"] == 104
-    screen = Screen()
-    screen.draw(describe_overview(figures))
-    assert "1 file whose text cannot be read: deep/c.pdf" in str(screen)
+    assert "1 file whose text cannot be read: deep/c.pdf" in rag_eval("stats", tmp_path).stdout
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="expected a dataset, or a folder with documents"):
         overview(tmp_path / "empty")

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework.metrics.declaration import Metric, all_metrics
-from rag_evaluation_framework.reports.lists import describe_metrics
-from rag_evaluation_framework.reports.screen import Screen
-
-
-def shown(metrics: Sequence[Metric]) -> str:
-    screen = Screen(width=400)
-    screen.draw(describe_metrics(metrics))
-    return str(screen)
-
+from command_lines import rag_eval
+from rag_evaluation_framework.metrics.declaration import all_metrics
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
 
 
 @pytest.mark.parametrize(
-    "text", [shown(all_metrics()), PAGE.read_text(encoding="utf-8")], ids=["screen", "page"]
+    "text_of",
+    [lambda: rag_eval("list", "metrics", "--width", "400").stdout, lambda: PAGE.read_text(encoding="utf-8")],
+    ids=["screen", "page"],
 )
-def test_every_metric_is_listed_with_its_version(text: str) -> None:
+def test_every_metric_is_listed_with_its_version(text_of: Callable[[], str]) -> None:
+    text = text_of()
     assert text.count("version ") == len(all_metrics())
     assert all(metric.signature in text for metric in all_metrics())

@@ -16,7 +16,7 @@ import pytest
 import rag_evaluation_framework as door
 from rag_evaluation_framework import Evaluation, evaluate
 from rag_evaluation_framework.errors import MissingExtraError
-from rag_evaluation_framework.reports.compared_answers import comparison_sentence
+from rag_evaluation_framework.reports.messages.comparison_sentences import comparison_sentence
 from rag_evaluation_framework.reports.verdict_lines import headline
 
 LONG = "a line\nand another of a text that goes on " * 2_000

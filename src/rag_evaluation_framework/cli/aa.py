@@ -91,7 +91,7 @@ def _of_runs(runs: tuple[str, ...], given: dict[str, Any]) -> int:
 def tell(evaluations: list[Evaluation], gate: Gate, given: dict[str, Any]) -> None:
     """Print the noise of a gate on these runs."""
     from rag_evaluation_framework.cli.output import tell as tell_document
-    from rag_evaluation_framework.reports.noise_screen import describe_noise
+    from rag_evaluation_framework.reports.noise_blocks import describe_noise
     from rag_evaluation_framework.results.noise import measure_noise
 
     noise = measure_noise(evaluations, gate, seed=given["seed"] or 0)

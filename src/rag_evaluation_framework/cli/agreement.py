@@ -43,7 +43,7 @@ def command(
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.datasets.annotations import read_annotation_files, write_annotations
     from rag_evaluation_framework.datasets.annotator_agreement import agreement_report, merged_truth
-    from rag_evaluation_framework.reports.overviews import describe_agreement
+    from rag_evaluation_framework.reports.dataset_blocks import describe_agreement
     from rag_evaluation_framework.statistics.agreement import Resampling
 
     warnings: list[Issue] = []

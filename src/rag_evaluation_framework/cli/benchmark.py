@@ -126,7 +126,7 @@ def command(**given: Any) -> int:
     """
     from rag_evaluation_framework.datasets.project_settings import results_directory
     from rag_evaluation_framework.evaluation.benchmarks import Effort, keep_benchmark, run_benchmark
-    from rag_evaluation_framework.reports.histories import benchmark_document, describe_benchmark
+    from rag_evaluation_framework.reports.history_blocks import benchmark_document, describe_benchmark
 
     if given["url"] is not None and given["target"] is not None:
         raise UsageError("expected --url or --target, got both")

@@ -97,7 +97,7 @@ def command(run: str | None, runs_dir: Path, **given: Any) -> None:
     from msgspec.structs import replace
 
     from rag_evaluation_framework.datasets.human_labels import LABEL, LabelField
-    from rag_evaluation_framework.reports.calibration_report import describe_calibration
+    from rag_evaluation_framework.reports.calibration_blocks import describe_calibration
     from rag_evaluation_framework.results.calibration import LabelPair, calibrate, open_answered_run
     from rag_evaluation_framework.results.metric_calibration import CalibrationSettings
     from rag_evaluation_framework.results.model_calibration import calibrate_model, labels_of_people

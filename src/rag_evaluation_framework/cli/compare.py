@@ -137,7 +137,7 @@ def _judged(
 
 
 def _experiment(path: Path, runs: Path, *, as_json: bool) -> int:
-    from rag_evaluation_framework.reports.ab_tests import describe_experiment
+    from rag_evaluation_framework.reports.experiment_blocks import describe_experiment
     from rag_evaluation_framework.results.experiments import read_experiment, run_experiment
     from rag_evaluation_framework.results.stored_runs import find_evaluation
 

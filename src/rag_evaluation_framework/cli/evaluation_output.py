@@ -157,7 +157,7 @@ def _people_call(plan: Plan) -> Mapping[str, str]:
     """Return what people call the datasets, where files call them otherwise: the splits of golden sets."""
     if plan.manifest.kind != "golden":
         return {}
-    from rag_evaluation_framework.reports.terminal import KINDS_OF_GOLDEN
+    from rag_evaluation_framework.reports.evaluation_blocks import KINDS_OF_GOLDEN
 
     return KINDS_OF_GOLDEN
 
@@ -189,7 +189,7 @@ def _prices(given: Given) -> Prices | None:
 def print_plan(plan: Plan, *, target: str | None, prices: Prices | None, as_json: bool) -> None:
     """Print what a run would do, and what it would cost; without a target nobody but a judge is asked."""
     from rag_evaluation_framework.evaluation.judge_forecast import judge_forecasts, summed
-    from rag_evaluation_framework.reports.plan_screen import Outlook, describe_plan
+    from rag_evaluation_framework.reports.plan_blocks import Outlook, describe_plan
 
     forecasts = judge_forecasts(plan, plan.target, seed=plan.choice.seed)
     outlook = Outlook(
@@ -354,10 +354,10 @@ def progress_told(
     finally:
         line.finish()
         if judge is not None and spending is not None and (spending.calls or not is_gone):
-            from rag_evaluation_framework.reports.overviews import spending_text
+            from rag_evaluation_framework.reports.dataset_blocks import spending_text
 
             click.echo(spending_text(judge.name, spending, failed_votes=judge.failed_votes), err=True)
         if any((decided := getattr(methods.support, "decided", {})).values()):
-            from rag_evaluation_framework.reports.overviews import stages_text
+            from rag_evaluation_framework.reports.dataset_blocks import stages_text
 
             click.echo(stages_text(decided), err=True)

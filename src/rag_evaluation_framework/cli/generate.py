@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.records.documents import Corpus
     from rag_evaluation_framework.records.runs import Progress
     from rag_evaluation_framework.records.samples import Dataset
-    from rag_evaluation_framework.reports.overviews import GenerationSummary
+    from rag_evaluation_framework.reports.dataset_blocks import GenerationSummary
     from rag_evaluation_framework.results.run_folder import RunFolder
     from rag_evaluation_framework.synthesis.draft_quality import QualityControl
     from rag_evaluation_framework.synthesis.drafts import Drafts
@@ -135,7 +135,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     Exit code 0: the dataset is written; 2: wrong usage or data; 3: the model failed before the end;
     130: interrupted.
     """
-    from rag_evaluation_framework.reports.overviews import describe_generation, generation_document
+    from rag_evaluation_framework.reports.dataset_blocks import describe_generation, generation_document
 
     summary = _generated(given)
     if isinstance(summary, int):
@@ -171,7 +171,7 @@ def _generated(given: dict[str, Any]) -> GenerationSummary | int:
     _check_output(given, settings.level, chunker)
     if not given["model"] and not given["extractive"]:
         _say("no --model: questions are made by rules (extractive)", silent=given["as_json"])
-    from rag_evaluation_framework.reports.sweep_screen import skipped_lines
+    from rag_evaluation_framework.reports.sweep_blocks import skipped_lines
 
     corpus = Corpus.from_folder(given["corpus"], given["glob"])
     for line in skipped_lines(corpus.metadata.get("skipped", {})):
@@ -297,7 +297,7 @@ class _Delivery:
 
     def delivered(self, dataset: Dataset, drafts: Drafts, **known: Any) -> GenerationSummary:
         """Write the dataset to every place asked for."""
-        from rag_evaluation_framework.reports.overviews import GenerationSummary
+        from rag_evaluation_framework.reports.dataset_blocks import GenerationSummary
         from rag_evaluation_framework.synthesis.generated_datasets import deliver, write_generated
 
         if not dataset.samples:

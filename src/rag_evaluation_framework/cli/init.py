@@ -279,7 +279,7 @@ def _indented(text: str) -> str:
 
 def _show_findings(screen: Screen, begun: _Begun) -> None:
     from rag_evaluation_framework.reports.blocks import number_word
-    from rag_evaluation_framework.reports.sweep_screen import skipped_lines
+    from rag_evaluation_framework.reports.sweep_blocks import skipped_lines
 
     if begun.agent is not None and begun.agent.answer is not None:
         found = begun.agent.answer.found

@@ -53,7 +53,7 @@ def metrics(names: tuple[str, ...], as_json: bool) -> None:
     data is treated, and where the definition comes from.
     """
     from rag_evaluation_framework.metrics.declaration import all_metrics, parse_metrics
-    from rag_evaluation_framework.reports.lists import describe_metrics, metric_rows
+    from rag_evaluation_framework.reports.list_blocks import describe_metrics, metric_rows
 
     declared = [each.metric for each in parse_metrics(names)] if names else all_metrics()
     tell(metric_rows(declared), describe_metrics(declared, whole=bool(names)), as_json=as_json)
@@ -71,7 +71,7 @@ def methods(names: tuple[str, ...], as_json: bool) -> None:
     from msgspec import to_builtins
 
     from rag_evaluation_framework.judging.methods import method_cards
-    from rag_evaluation_framework.reports.lists import describe_method_cards
+    from rag_evaluation_framework.reports.list_blocks import describe_method_cards
 
     cards = method_cards()
     if names:
@@ -90,7 +90,7 @@ def checks(as_json: bool) -> None:
 
     They stand under `checks` in a row of a dataset: a list of objects, or one object.
     """
-    from rag_evaluation_framework.reports.lists import check_rows, describe_checks
+    from rag_evaluation_framework.reports.list_blocks import check_rows, describe_checks
 
     rows = check_rows()
     tell(rows, describe_checks(rows), as_json=as_json)
@@ -116,7 +116,7 @@ def _listing_of(kind: str, place: str, summary: str) -> click.Command:
     def listed(as_json: bool) -> None:
         from importlib import import_module
 
-        from rag_evaluation_framework.reports.lists import component_rows, describe_components
+        from rag_evaluation_framework.reports.list_blocks import component_rows, describe_components
 
         module, _, registry = place.partition(":")
         found = getattr(import_module(f"rag_evaluation_framework.{module}"), registry)
@@ -151,7 +151,7 @@ def datasets_command(folder: Path, as_json: bool) -> None:
     Looks into DIR/datasets where there is one, else into DIR itself.  [default: data/evaluation]
     """
     from rag_evaluation_framework.datasets.catalogue import datasets_folder, datasets_in
-    from rag_evaluation_framework.reports.lists import describe_datasets
+    from rag_evaluation_framework.reports.list_blocks import describe_datasets
 
     if not folder.is_dir():
         raise UsageError(f"expected a folder, got {folder}, which does not exist; rag-eval init creates one")
@@ -179,7 +179,7 @@ def runs_command(runs_dir: Path, as_json: bool) -> None:
     when it can be resumed, and broken when one of its files cannot be read. The reason is below the table,
     with the command that continues each unfinished run.
     """
-    from rag_evaluation_framework.reports.lists import describe_runs, run_row
+    from rag_evaluation_framework.reports.list_blocks import describe_runs, run_row
     from rag_evaluation_framework.results.run_groups import list_runs
 
     rows = list(map(run_row, list_runs(runs_dir)))
@@ -203,7 +203,7 @@ def results_command(runs_dir: Path, as_json: bool) -> None:
     These are the finished runs of the folder, and the results in data/evaluation/results.
     `rag-eval runs` lists all runs with their states.
     """
-    from rag_evaluation_framework.reports.lists import describe_results
+    from rag_evaluation_framework.reports.list_blocks import describe_results
     from rag_evaluation_framework.results.stored_runs import stored_results
     from rag_evaluation_framework.structs import asdict
 
@@ -261,7 +261,7 @@ def stats_command(path: Path, format_: str | None, mapped: tuple[Mapped, ...], a
     documents in characters; how many of the documents are relevant to at least one query.
     """
     from rag_evaluation_framework.datasets.overview import overview
-    from rag_evaluation_framework.reports.overviews import describe_overview
+    from rag_evaluation_framework.reports.dataset_blocks import describe_overview
 
     if path.is_file():
         tell_reading(path, format_, mapped)
@@ -293,7 +293,7 @@ def sample_command(
     reference and contexts belong together.
     """
     from rag_evaluation_framework.datasets.overview import drawn
-    from rag_evaluation_framework.reports.overviews import describe_drawn, drawn_rows
+    from rag_evaluation_framework.reports.dataset_blocks import describe_drawn, drawn_rows
 
     tell_reading(path, format_, mapped)
     found = drawn(path, size, seed=seed, format=format_, map=dict(mapped))

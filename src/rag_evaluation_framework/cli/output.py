@@ -84,7 +84,7 @@ def tell_reading(path: Path, format_: str | None, mapped: Sequence[Mapped]) -> N
 
     reading = getattr(recognise(path, format=format_, map=dict(mapped)), "reading", None)
     if reading is not None:
-        from rag_evaluation_framework.reports.rows_screen import describe_reading
+        from rag_evaluation_framework.reports.evaluation_blocks import describe_reading
 
         click.echo(str(new_screen().draw(describe_reading(reading))), err=True)
 

@@ -99,7 +99,7 @@ def command(
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.evaluation.evaluate import evaluate
     from rag_evaluation_framework.records.runs import Options
-    from rag_evaluation_framework.reports.system_tables import describe_ranking
+    from rag_evaluation_framework.reports.system_blocks import describe_ranking
     from rag_evaluation_framework.results.rankings import named, with_queries
 
     as_json, details, per_query = (given.pop(name) for name in ("as_json", "details", "per_query"))

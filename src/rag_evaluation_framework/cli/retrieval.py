@@ -166,7 +166,7 @@ def command(configs: tuple[str, ...], runs_dir: Path, resume: str | None, **give
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.evaluation.grid_runs import sweep_document, write_sweep
     from rag_evaluation_framework.records.runs import Options
-    from rag_evaluation_framework.reports.sweep_screen import describe_sweep
+    from rag_evaluation_framework.reports.sweep_blocks import describe_sweep
 
     options.mend_journals({**given, "resume": resume, "runs_dir": runs_dir})
     chosen = {name: given.pop(name) for name in ("test", "workers", "engine", "address")}

@@ -198,7 +198,7 @@ def _score_file(path: Path, given: dict[str, Any]) -> Evaluation | None:
 def _say_reading(plan: Plan) -> None:
     """Say which field, or whose format, is read before anything is scored: a wrong guess costs nothing."""
     from rag_evaluation_framework.datasets.recognition import recognise
-    from rag_evaluation_framework.reports.rows_screen import describe_format, describe_reading
+    from rag_evaluation_framework.reports.evaluation_blocks import describe_format, describe_reading
 
     for dataset in plan.datasets:
         entry, screen = dataset.entry, options.new_screen(plan.secrets.mask)
@@ -242,8 +242,8 @@ def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
 
 
 def _show(evaluation: Evaluation, *, as_json: bool, details: bool) -> None:
+    from rag_evaluation_framework.reports.evaluation_blocks import unmeasured_lines
     from rag_evaluation_framework.reports.json_report import scored_document
-    from rag_evaluation_framework.reports.terminal import unmeasured_lines
 
     if as_json:
         print_json(scored_document(evaluation))

@@ -185,7 +185,7 @@ def _best(evaluation: Evaluation) -> Evaluation:
 
 def _missed_by_all(sweep: Evaluation) -> tuple[str, list[tuple[str, Row]]]:
     """Return the questions that no combination of a sweep finds, with what the best brought instead."""
-    from rag_evaluation_framework.reports.sweep_screen import found_by_none
+    from rag_evaluation_framework.reports.sweep_blocks import found_by_none
 
     missed = set(found_by_none(sweep))
     name, best = next(iter(sweep.parts.items()))

@@ -20,7 +20,7 @@ from rag_evaluation_framework.results.evaluations import EvaluatedTurn, Evaluati
 from rag_evaluation_framework.structs import asdict
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.reports.plan_screen import Outlook
+    from rag_evaluation_framework.reports.plan_blocks import Outlook
 
 
 def render(thing: Evaluation | Comparison) -> str:

@@ -26,7 +26,7 @@ from rag_evaluation_framework.judging.verdict import (
 )
 from rag_evaluation_framework.reports.blocks import one_line
 from rag_evaluation_framework.reports.cases import expected_and_got, sample_name
-from rag_evaluation_framework.reports.terminal import named_run_notes
+from rag_evaluation_framework.reports.evaluation_blocks import named_run_notes
 from rag_evaluation_framework.reports.verdict_lines import headline, verdict_of
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.summaries import RELIABILITY

@@ -9,7 +9,14 @@ from html import escape
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.reports.blocks import by, one_line
 from rag_evaluation_framework.reports.cases import Case, counts_sentences
-from rag_evaluation_framework.reports.compared_answers import (
+from rag_evaluation_framework.reports.evaluation_blocks import (
+    named_run_notes,
+    not_scored_lines,
+    reading_sentences,
+    reliability_lines,
+)
+from rag_evaluation_framework.reports.figure_rows import MovedRow, compared_rows, gated_rows, list_figures
+from rag_evaluation_framework.reports.messages.comparison_sentences import (
     called,
     comparison_sentence,
     left_out_sentences,
@@ -17,10 +24,7 @@ from rag_evaluation_framework.reports.compared_answers import (
     sorts_sentence,
     trait_sentence,
 )
-from rag_evaluation_framework.reports.figure_rows import MovedRow, compared_rows, gated_rows, list_figures
-from rag_evaluation_framework.reports.rows_screen import reading_sentences
-from rag_evaluation_framework.reports.sweep_screen import index_recalls
-from rag_evaluation_framework.reports.terminal import named_run_notes, not_scored_lines, reliability_lines
+from rag_evaluation_framework.reports.sweep_blocks import index_recalls
 from rag_evaluation_framework.reports.verdict_lines import headline, listed_cases, verdict_of
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation

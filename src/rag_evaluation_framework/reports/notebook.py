@@ -13,7 +13,9 @@ from typing import Any
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.reports import blocks, cases
-from rag_evaluation_framework.reports.compared_answers import (
+from rag_evaluation_framework.reports.evaluation_blocks import claim_of, reading_sentences, reliability_lines
+from rag_evaluation_framework.reports.figure_rows import FigureRow, MovedRow, compared_rows, list_figures
+from rag_evaluation_framework.reports.messages.comparison_sentences import (
     called,
     comparison_sentence,
     left_out_sentences,
@@ -22,12 +24,9 @@ from rag_evaluation_framework.reports.compared_answers import (
     sorts_sentence,
     trait_sentence,
 )
-from rag_evaluation_framework.reports.figure_rows import FigureRow, MovedRow, compared_rows, list_figures
-from rag_evaluation_framework.reports.rows_screen import reading_sentences
 from rag_evaluation_framework.reports.run_page import place
 from rag_evaluation_framework.reports.screen import Screen
-from rag_evaluation_framework.reports.sweep_screen import sweep_advice
-from rag_evaluation_framework.reports.terminal import claim_of, reliability_lines
+from rag_evaluation_framework.reports.sweep_blocks import sweep_advice
 from rag_evaluation_framework.reports.verdict_lines import (
     MARKS,
     card_notes,

@@ -23,7 +23,7 @@ from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.judging.verdict import name_of_state
 from rag_evaluation_framework.records.scores import PART_OF_KIND
 from rag_evaluation_framework.reports.cases import name_of_kind
-from rag_evaluation_framework.reports.compared_answers import short_names, trait_sentence
+from rag_evaluation_framework.reports.messages.comparison_sentences import short_names, trait_sentence
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.run_page import GRADE_TONES, TONES, run_view
 from rag_evaluation_framework.reports.several_runs_page import MOVEMENTS, comparison_view, sweep_view

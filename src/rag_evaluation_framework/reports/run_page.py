@@ -23,10 +23,9 @@ from rag_evaluation_framework.records.responses import expected_turns
 from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.reports import cases
 from rag_evaluation_framework.reports.blocks import NOTHING, by, figure, interval_text, meaning, one_line
+from rag_evaluation_framework.reports.evaluation_blocks import reading_sentences, reliability_lines
 from rag_evaluation_framework.reports.figure_rows import FigureRow, list_figures
 from rag_evaluation_framework.reports.page_texts import PageTexts
-from rag_evaluation_framework.reports.rows_screen import reading_sentences
-from rag_evaluation_framework.reports.terminal import reliability_lines
 from rag_evaluation_framework.reports.verdict_lines import card_notes, headline
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, groups_of
 from rag_evaluation_framework.results.summaries import Figure

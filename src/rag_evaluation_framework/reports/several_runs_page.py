@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.verdict import GRADES, name_of_state
 from rag_evaluation_framework.records.scores import TIMING_METHOD
-from rag_evaluation_framework.reports import compared_answers
 from rag_evaluation_framework.reports.blocks import (
     NOTHING,
     Headline,
@@ -22,16 +21,17 @@ from rag_evaluation_framework.reports.blocks import (
     probability_text,
 )
 from rag_evaluation_framework.reports.cases import document_of, named_rows, sample_name
+from rag_evaluation_framework.reports.messages import comparison_sentences
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.run_page import GRADE_TONES
 from rag_evaluation_framework.reports.run_page import place as place_between
-from rag_evaluation_framework.reports.sweep_screen import (
+from rag_evaluation_framework.reports.sweep_blocks import (
     SweepAdvice,
     found_by_none,
     index_recalls,
     sweep_advice,
 )
-from rag_evaluation_framework.reports.system_tables import interval_methods
+from rag_evaluation_framework.reports.system_blocks import interval_methods
 from rag_evaluation_framework.results.changes import SideBySide, by_run, compare_evaluations
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
@@ -60,7 +60,7 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
     """Return the view of runs compared with the first; the views of single runs begin at ``first_view``."""
     named = by_run(evaluations)
     comparison = compare_evaluations(named, force=force, seed=evaluations[0].head.seed)
-    short = compared_answers.short_names(list(named))
+    short = comparison_sentences.short_names(list(named))
     word, _, rest = _said(comparison).partition(": ")
     scale = _scale(comparison.metrics)
     title = f"{' and '.join(short.values())} compared – rag-eval"
@@ -73,7 +73,7 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
         for place, name in enumerate(comparison.contenders, start=1)
     ]
     traits = [trait for each in comparison.answers for trait in each.traits]
-    leads = [compared_answers.trait_sentence(trait) for trait in traits[:2]]
+    leads = [comparison_sentences.trait_sentence(trait) for trait in traits[:2]]
     leads += [f"Compared anyway: {warning}" for warning in comparison.warnings]
     shown = {
         "kind": "comparison",
@@ -108,9 +108,9 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
 
 def _said(comparison: Comparison) -> str:
     if len(comparison.answers) < 2:
-        return compared_answers.comparison_sentence(comparison)
+        return comparison_sentences.comparison_sentence(comparison)
     return " ".join(
-        f"{each.contender}: {compared_answers.comparison_sentence(comparison, each)}"
+        f"{each.contender}: {comparison_sentences.comparison_sentence(comparison, each)}"
         for each in comparison.answers
     )
 
@@ -121,12 +121,12 @@ def _changes(changes: AnswerChanges, run: Mapping[str, Any]) -> dict[str, Any]:
     moved = Counter(each["s"] for each in pairs)
     grades = Counter(tuple(each["g"]) for each in pairs)
     # Which answers cannot be compared is told by their verdicts, not by the scores of one run.
-    left_out = compared_answers.left_out_sentences(replace(changes, unpaired=()))
+    left_out = comparison_sentences.left_out_sentences(replace(changes, unpaired=()))
     return {
         "name": run["name"],
         "moved": [(word, moved[place]) for place, word in enumerate(MOVEMENTS)],
         "rows": [[grades[before, now] for now in range(len(GRADES))] for before in range(len(GRADES))],
-        "sorts": None if changes.other_questions is None else compared_answers.sorts_sentence(changes),
+        "sorts": None if changes.other_questions is None else comparison_sentences.sorts_sentence(changes),
         "left_out": list(left_out),
     }
 
