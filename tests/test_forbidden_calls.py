@@ -49,7 +49,7 @@ OPENED_BY_HAND = {
     **dict.fromkeys(
         (
             "datasets/project.py",
-            "datasets/row_parts.py",
+            "datasets/field_names.py",
             "datasets/schemas.py",
             "judging/answer_classes.py",
             "judging/cascade.py",

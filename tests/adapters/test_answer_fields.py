@@ -32,10 +32,14 @@ from rag_evaluation_framework.records.samples import Recorded
 TABLES = tables_beside(__file__)
 
 READER = AnswerReader()
+BOTH = ("c1", "a.md")
 
 
 def span(file: str, start: int, end: int) -> CharacterSpan:
     return CharacterSpan(DocumentId(file), start, end)
+
+
+WHOLE = Hit(id="c1", span=span("a.md", 5, 9), names=BOTH)
 
 
 @pytest.mark.parametrize(("reply", "text", "place"), TABLES["answers"])
@@ -127,15 +131,15 @@ def test_contexts_that_say_what_they_are_are_hits_too() -> None:
 @pytest.mark.parametrize(
     ("fields", "hit"),
     [
-        ({"id": "c1", "file": "a.md", "start": 5, "end": 9}, Hit(id="c1", span=span("a.md", 5, 9))),
+        ({"id": "c1", "file": "a.md", "start": 5, "end": 9}, WHOLE),
         ({"file_name": "a.md", "start_char": 0, "end_char": 9}, Hit(id="a.md", span=span("a.md", 0, 9))),
         ({"document_id": 7, "start": 5, "end": 9}, Hit(id="7", span=span("7", 5, 9))),
         # a position that cannot be read, or of which it is not known where it counts from, is none
         ({"id": "c1", "start": 5, "end": 9}, Hit(id="c1")),
-        ({"id": "c1", "file": "a.md", "start": 9, "end": 9}, Hit(id="c1")),
-        ({"id": "c1", "file": "a.md", "start": "5", "end": 9}, Hit(id="c1")),
+        ({"id": "c1", "file": "a.md", "start": 9, "end": 9}, Hit(id="c1", names=BOTH)),
+        ({"id": "c1", "file": "a.md", "start": "5", "end": 9}, Hit(id="c1", names=BOTH)),
         ({"id": "c1", "file": ["a.md"], "start": 5, "end": 9}, Hit(id="c1")),
-        ({"id": "c1", "file": "a.md", "page": 2, "start": 5, "end": 9}, Hit(id="c1")),
+        ({"id": "c1", "file": "a.md", "page": 2, "start": 5, "end": 9}, Hit(id="c1", names=BOTH)),
     ],
 )
 def test_positions_that_come_with_contexts_are_those_of_the_hits(fields: Any, hit: Hit) -> None:

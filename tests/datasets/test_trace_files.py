@@ -349,8 +349,8 @@ def test_what_a_dataset_expects_is_found_by_question_or_by_id(tmp_path: Path) ->
     traces = ReadTraces(path, TraceChoice(expected=dataset))
     fare, dogs, twice = traces.stream()
     assert (fare.reference, dict(fare.relevant_documents)) == ("Five pounds.", {"piece-1": 1})
-    # The piece is called as the dataset calls it.
-    assert [hit["id"] for hit in fare.recorded.retrieved] == ["piece-1"]
+    # The piece has the name by which the dataset knows it.
+    assert [hit["names"] for hit in fare.recorded.retrieved] == [["fares.md", "piece-1"]]
     assert (dogs.reference, twice.reference) == ("No.", None)
     assert traces.doubts == (f"2 of 3 traces ask a question of {dataset}",)
 

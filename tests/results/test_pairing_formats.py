@@ -32,8 +32,8 @@ from rag_evaluation_framework import (
     evaluate,
 )
 from rag_evaluation_framework.datasets.dialect import SIGNATURES
+from rag_evaluation_framework.datasets.field_names import table
 from rag_evaluation_framework.datasets.recognition import DIALECTS
-from rag_evaluation_framework.datasets.row_parts import table
 from rag_evaluation_framework.records.samples import Dataset, Recorded
 
 N = 6

@@ -21,8 +21,9 @@ from msgspec.structs import replace
 
 from rag_evaluation_framework.adapters.http_agent import HttpAgent, joined_address
 from rag_evaluation_framework.adapters.http_client import Reply, quoted
+from rag_evaluation_framework.datasets.field_names import part_named
 from rag_evaluation_framework.errors import TargetError, counted
-from rag_evaluation_framework.evaluation.agent_shapes import CONTEXT_NAMES, DEFAULT_PATH, SHAPES, ReadAnswer
+from rag_evaluation_framework.evaluation.agent_shapes import DEFAULT_PATH, SHAPES, ReadAnswer
 from rag_evaluation_framework.evaluation.secrets import shown_address
 from rag_evaluation_framework.evaluation.targets import Ask
 from rag_evaluation_framework.files.strict_json import JsonPath
@@ -167,7 +168,7 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
             request["body"] = dict(candidate.body)
         found = self.answer.found if self.answer else {}
         # "The whole reply" is no path.
-        paths = {part: place for part, place in found.items() if " " not in place}
+        paths = {part: place for part, place in found.items() if part != "retrieved" and " " not in place}
         if endpoint["path"] == "":
             # The address was asked as it is, so its path stands where a manifest has it.
             parts = urlsplit(url)
@@ -460,7 +461,7 @@ def _of_function(path: str, function: Mapping[str, Any]) -> Candidate | None:
         label = str(each.get("label")).strip().lower()
         if each.get("component") == "Chatbot":
             paths["answer"] = f"[{number}][-1].content"
-        elif label in CONTEXT_NAMES or (number and each.get("component", "").lower() == "json"):
+        elif part_named(label) == "contexts" or (number and each.get("component", "").lower() == "json"):
             paths.setdefault("contexts", f"[{number}]")
     body = None if data == ["{{question}}"] else {**SHAPES["gradio"].body, "data": data}
     return Candidate(protocol="gradio", path=path, body=body, paths=paths)

@@ -35,9 +35,10 @@ _UNREACHABLE = 3
 _TEXT_CHARACTERS = 300
 _TRIED_CHARACTERS = 100
 _QUESTIONS = "evals/first.jsonl"
+_PARTS = ("answer", "contexts", "retrieved", "citations", "usage", "thread")
 PLAINLY: Mapping[str, Any] = {
     **dict.fromkeys(("path", "protocol", "model", "body")),
-    **{f"{part}_path": None for part in ("answer", "contexts", "citations", "usage", "thread")},
+    **{f"{part}_path": None for part in _PARTS},
     "headers": (),
     "timeout": 60.0,
 }
@@ -84,6 +85,7 @@ _COMMON = (
 @option("--message", "Question to send.", default="Hello, who are you?")
 @option("--answer-path PATH", "Where the reply has its answer, e.g. result.items[0].text.")
 @option("--contexts-path PATH", "Where the reply has its contexts, e.g. result.sources[*].text.")
+@option("--retrieved-path PATH", "Where the reply has the ids of retrieved documents, e.g. hits[*].doc.")
 @option("--citations-path PATH", "Where the reply has its citations.")
 @option("--usage-path PATH", "Where the reply has its token counts.")
 @option("--thread-path PATH", "Where the reply names its conversation.")
@@ -131,8 +133,7 @@ def probed(url: str, given: Mapping[str, Any]) -> tuple[Probe, dict[str, Any] | 
     written = dict(_header(text) for text in given["headers"])
     secrets = Secrets()
     headers = {name: resolved(value, os.environ, secrets=secrets) for name, value in written.items()}
-    parts = ("answer", "contexts", "citations", "usage", "thread")
-    paths = {part: given[f"{part}_path"] for part in parts if given[f"{part}_path"] is not None}
+    paths = {part: given[f"{part}_path"] for part in _PARTS if given[f"{part}_path"] is not None}
 
     def agent(candidate: Candidate) -> HttpAgent:
         return HttpAgent(
@@ -230,6 +231,7 @@ def _document(outcome: Probe, lines: dict[str, Any] | None) -> dict[str, Any]:
             "text": answer.text,
             "contexts": list(answer.contexts),
             "unread_contexts": answer.unread_contexts,
+            **({"retrieved": [hit.id for hit in answer.hits]} if answer.hits else {}),
             "citations": [asdict(citation) for citation in answer.citations],
             "unread_citations": answer.unread_citations,
             "usage": asdict(answer.usage) if answer.usage else None,
@@ -322,9 +324,11 @@ def _parts(outcome: Probe) -> list[tuple[str, str]]:
     usage = answer.usage
     spent = f"{usage.input_tokens} in, {usage.output_tokens} out" if usage else ""
     contexts = [one_line(context, _TEXT_CHARACTERS) for context in answer.contexts]
+    ids = [hit.id for hit in answer.hits]
     values = {
         "answer": one_line(answer.text, _TEXT_CHARACTERS),
         "contexts": f"{len(contexts)}: {contexts[0]}" if contexts else "none retrieved",
+        **({"retrieved": one_line(f"{len(ids)}: {', '.join(ids)}", _TEXT_CHARACTERS)} if ids else {}),
         "citations": f"{len(answer.citations)}" if answer.citations else "",
         "usage": spent,
     }

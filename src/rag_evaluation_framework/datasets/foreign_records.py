@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -26,7 +27,15 @@ from rag_evaluation_framework.datasets.dialect import (
     own_id,
     recorded_of,
 )
-from rag_evaluation_framework.datasets.row_parts import ROLES
+from rag_evaluation_framework.datasets.field_names import (
+    content_text,
+    last_text,
+    message_of,
+    normal,
+    read_item,
+    table,
+    turns_of,
+)
 from rag_evaluation_framework.errors import InputError, Issue, invalid, shown
 from rag_evaluation_framework.files.strict_json import drop_nulls
 from rag_evaluation_framework.records.samples import (
@@ -39,26 +48,13 @@ from rag_evaluation_framework.records.samples import (
     read_expected,
 )
 
-# The names that people give to the parts of an object, the likeliest first.
-_SAID = "answer output response completion generation result text content message messages"
-_NAMES: Mapping[str, str] = {
-    "question": "question query user_input user_query user_question input prompt messages chat_history "
-    "message text content",
-    "answer": _SAID,
-    "reference": "expected_output expected_answer expected reference reference_answer ideal ground_truth "
-    f"{_SAID} label target",
-    "contexts": "contexts context retrieved_contexts retrieval_context documents docs source_documents "
-    "chunks passages",
-}
-_CONTENTS = ("page_content", "content", "text", "document", "chunk", "context")
-_SOURCES = ("source", "document_id", "doc_id", "file_name", "file_path", "id")
+_SAID = ("text", "content", "message", "messages")
 # Assertions whose value is a right answer, not a rule about it.
 _ASSERTED = (
     "equals icontains contains contains-any icontains-any similar factuality model-graded-factuality "
     "context-recall rouge-n bleu meteor levenshtein f-score"
 )
 _DECLINING = "is-refusal"
-_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 class Fields(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,7 +107,7 @@ class Fields(msgspec.Struct, frozen=True, kw_only=True):
             inner = value_at(record, path.removesuffix(".*").split("."))
             if isinstance(inner, Mapping):
                 there = [f"{path.removesuffix('.*')}.{name}" for name in inner]
-        named = ", ".join(_NAMES["question"].split()[:5])
+        named = ", ".join(_names_of("question")[:5])
         expected = f"a question here, or one called {named}" if "." in first else "a question"
         return Issue(
             "missing-field", expected, f"the fields {', '.join(there[:8]) or 'of an empty object'}", first
@@ -249,14 +245,24 @@ def _values(record: Mapping[str, Any], path: str, name: str) -> Iterator[tuple[s
 
 
 def _named(inner: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any]]:
-    keys = {_CAPITAL.sub("_", key).lower().replace(" ", "_").replace("-", "_"): key for key in inner}
-    yield from ((keys[known], inner[keys[known]]) for known in _NAMES[name].split() if known in keys)
+    keys = {normal(key): key for key in inner}
+    yield from ((keys[known], inner[keys[known]]) for known in _names_of(name) if known in keys)
     if name == "contexts":
         return
-    others = [key for plain, key in keys.items() if plain not in _NAMES["contexts"].split()]
+    others = [key for plain, key in keys.items() if plain not in table().ranks["contexts"]]
     texts = [key for key in others if isinstance(inner[key], str)]
     if len(texts) == 1 and "." not in texts[0]:
         yield texts[0], inner[texts[0]]
+
+
+@cache
+def _names_of(part: str) -> tuple[str, ...]:
+    """Return the names of a part within an object that is known to have it."""
+    ranks = table().ranks
+    said = {"question": ("question",), "answer": ("answer",), "reference": ("reference", "answer")}.get(part)
+    if said is None:
+        return tuple(ranks[part])
+    return (*(name for each in said for name in ranks[each]), *_SAID)
 
 
 # Reading what was found; ``None`` where it says nothing.
@@ -267,12 +273,12 @@ def _question(value: Any, path: str, fields: Fields) -> _Read | None:
         if not value.strip():
             return None
         return _Read((Turn(role="user", content=value),), path, "other" if fields.as_messages else "")
-    messages = value if isinstance(value, list) else [value]
-    if not messages or not all(map(_is_message, messages)):
+    messages = [message_of(each, "\n") for each in (value if isinstance(value, list) else [value])]
+    if not messages or None in messages:
         if isinstance(value, Mapping):
             return None  # an object of its own kind: the next path may know it
         raise invalid(path, "text, or a list of messages with role and content", value)
-    turns = tuple(turn for message in messages if (turn := _turn(message)) is not None)
+    turns = turns_of(messages)
     if not any(turn.role == "user" for turn in turns):
         raise invalid(path, "at least one message of the user with its content as text", value)
     is_plain = len(turns) > 1 or fields.as_messages
@@ -280,37 +286,7 @@ def _question(value: Any, path: str, fields: Fields) -> _Read | None:
 
 
 def _is_message(value: Any) -> bool:
-    if not isinstance(value, Mapping):
-        return False
-    inner = _inner(value)
-    return "content" in inner and isinstance(inner.get("role", inner.get("type", value.get("type"))), str)
-
-
-def _inner(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a message itself: LangChain writes it within ``kwargs`` or ``data``."""
-    for name in ("kwargs", "data"):
-        if isinstance(inner := message.get(name), Mapping) and "content" in inner:
-            return inner
-    return message
-
-
-def _turn(message: Mapping[str, Any]) -> Turn | None:
-    """Return what a user, an assistant or the system says; a tool says nothing that is asked."""
-    inner = _inner(message)
-    role = ROLES.get(str(inner.get("role") or inner.get("type") or message.get("type")).lower())
-    text = _text(inner["content"])
-    return None if role is None or text is None else Turn(role=role, content=text)
-
-
-def _text(value: Any) -> str | None:
-    """Return a text that stands as itself, or as the parts of a message's content."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list) and value:
-        parts = [part if isinstance(part, str) else value_at(part, ["text"]) for part in value]
-        if all(isinstance(part, str) for part in parts):
-            return "\n".join(parts)
-    return None
+    return message_of(value) is not None
 
 
 def _written_turns(turns: tuple[Turn, ...], *, as_messages: bool) -> Any:
@@ -336,11 +312,10 @@ def _said_last(value: Any) -> str | None:
     """Return a text, or what the assistant says last in messages."""
     if isinstance(value, bool | int | float):
         return str(value).lower() if isinstance(value, bool) else str(value)
-    messages = value if isinstance(value, list) else [value]
-    if messages and all(map(_is_message, messages)):
-        said = [turn for turn in map(_turn, messages) if turn is not None and turn.role == "assistant"]
-        return said[-1].content if said else None
-    return _text(value)
+    messages = [message_of(each, "\n") for each in (value if isinstance(value, list) else [value])]
+    if messages and None not in messages:
+        return last_text(messages, "assistant")
+    return content_text(value, "\n") if isinstance(value, str | list) else None
 
 
 def _reference(value: Any, path: str, fields: Fields) -> _Read | None:
@@ -386,17 +361,9 @@ def _context(item: Any, path: str, fields: Fields) -> tuple[str, str | None]:
     if isinstance(item, str):
         marked = fields.source_mark.fullmatch(item) if fields.source_mark else None
         return (marked["text"], marked["source"]) if marked else (item, None)
-    if isinstance(item, Mapping):
-        inner = _inner(item) if "page_content" not in item else item
-        kwargs = item.get("kwargs")
-        inner = kwargs if isinstance(kwargs, Mapping) else inner
-        text = next((inner[name] for name in _CONTENTS if isinstance(inner.get(name), str)), None)
-        if text is not None:
-            metadata = inner.get("metadata")
-            places = (metadata, inner) if isinstance(metadata, Mapping) else (inner,)
-            named = (place[name] for place in places for name in _SOURCES if isinstance(place.get(name), str))
-            return text, next(named, None)
-    raise invalid(path, f"text, or an object with one of {', '.join(_CONTENTS)}", item)
+    if isinstance(item, Mapping) and (read := read_item(item)).text is not None:
+        return read.text, read.source
+    raise invalid(path, f"text, or an object with one of {', '.join(list(table().texts)[:6])}", item)
 
 
 def _id(value: Any, path: str, fields: Fields) -> _Read | None:

@@ -22,21 +22,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
+from rag_evaluation_framework.datasets.field_names import Message, are_names, message_of, read_item, table
 from rag_evaluation_framework.files.strict_json import drop_nulls
 
 Row = dict[str, Any]
 
 QUESTIONS = ("question", "query", "input", "user_input", "user_query", "text", "prompt")
 """What an input is called that takes the question, the surest name first."""
-_ANSWERS = ("answer", "result", "output", "response", "output_text", "generation", "reply", "text", "content")
-_CONTEXTS = (
-    *("source_documents", "context", "contexts", "documents", "docs", "retrieved_documents"),
-    *("retrieved_docs", "source_nodes", "passages", "chunks"),
-)
-_SOURCES = ("source", "file_path", "document_id", "doc_id", "file_name", "filename", "path", "file")
-_LESS_SURE = ("source_id", "url", "uri", "title", "name")
-_SCORES = ("score", "relevance_score", "similarity", "_score")
-_ROLES = {"human": "user", "user": "user", "ai": "assistant", "AIMessageChunk": "assistant"}
 
 
 def plain_object(value: Any) -> Any:
@@ -46,10 +38,11 @@ def plain_object(value: Any) -> Any:
     >>> plain_object(Object(page_content="A ferry.", metadata={"source": "ferry.md"}))
     {'text': 'A ferry.', 'source': 'ferry.md'}
     """
-    for read in (_context, _response, _answer_of_haystack, _prediction, _message):
+    for read in (_context, _response, _answer_of_haystack, _prediction):
         if (found := read(value)) is not None:
             return found
-    return None
+    said = None if isinstance(value, Mapping | list | tuple) else _message(value)
+    return None if said is None else {"role": said.role, "content": said.text or ""}
 
 
 def read_result(value: Any) -> Row | None:
@@ -66,7 +59,7 @@ def read_result(value: Any) -> Row | None:
         contexts = _contexts(value)
         if contexts is not None:
             return {"contexts": contexts}
-        return read_result(value[-1]) if value and _role(value[-1]) else None
+        return read_result(value[-1]) if value and _message(value[-1]) else None
     read = plain_object(value)
     if isinstance(read, dict) and "role" in read:
         return drop_nulls({"answer": read["content"], "usage": _usage(value)})
@@ -94,7 +87,7 @@ def _context(value: Any) -> Row | None:
         return None if read is None else _scored(read, value.score)
     for content, about in (("page_content", "metadata"), ("content", "meta"), ("text", "metadata")):
         text, metadata = getattr(value, content, None), getattr(value, about, None)
-        if isinstance(text, str) and isinstance(metadata, Mapping) and _role(value) is None:
+        if isinstance(text, str) and isinstance(metadata, Mapping) and _message(value) is None:
             return _made(text, metadata, value)
     if isinstance(text := getattr(value, "long_text", None), str):
         return _made(text, {}, value)
@@ -102,16 +95,15 @@ def _context(value: Any) -> Row | None:
 
 
 def _made(text: str, metadata: Mapping[Any, Any], value: Any) -> Row:
+    item = read_item(metadata)
     told = (
-        *(metadata.get(name) for name in _SOURCES),
-        getattr(value, "ref_doc_id", None),
-        *(metadata.get(name) for name in _LESS_SURE),
-        *(getattr(value, name, None) for name in ("id", "id_", "node_id", "pid")),
+        item.source,
+        *(getattr(value, name, None) for name in ("ref_doc_id", "id", "id_", "node_id", "pid")),
     )
     source = next((str(name) for name in told if isinstance(name, str | int) and str(name)), None)
     read = {"text": text} if source is None else {"text": text, "source": source}
-    scores = (getattr(value, "score", None), *(metadata.get(name) for name in _SCORES))
-    return _scored(read, next((score for score in scores if score is not None), None))
+    score = getattr(value, "score", None)
+    return _scored(read, item.score if score is None else score)
 
 
 def _scored(read: Row, score: Any) -> Row:
@@ -149,32 +141,13 @@ def _prediction(value: Any) -> Row | None:
     return {str(name): value[name] for name in value.keys()}  # noqa: SIM118 - it is no mapping
 
 
-def _message(value: Any) -> Row | None:
-    role = _role(value)
-    return None if role is None else {"role": role, "content": _said(value)}
-
-
-def _role(value: Any) -> str | None:
-    """Return who wrote a message: ``type`` with LangChain, ``role`` with the others."""
-    if isinstance(value, Mapping):
-        role = value.get("role", value.get("type")) if "content" in value else None
-    elif _is_plain(value) or not (hasattr(value, "content") or hasattr(value, "text")):
-        return None
-    else:
-        role = getattr(value, "role", None) or getattr(value, "type", None)
-    role = getattr(role, "value", role)  # an enumeration
-    return _ROLES.get(role, role) if isinstance(role, str) else None
-
-
-def _said(message: Any) -> str:
-    """Return the text of a message: its content, the text blocks of it, or what it calls its text."""
-    content = message.get("content") if isinstance(message, Mapping) else getattr(message, "content", None)
-    if isinstance(content, list):
-        blocks = (block.get("text") if isinstance(block, Mapping) else block for block in content)
-        content = "".join(block for block in blocks if isinstance(block, str))
-    if not isinstance(content, str):
-        content = getattr(message, "text", None)
-    return content if isinstance(content, str) else ""
+def _message(value: Any) -> Message | None:
+    """Return a message, also an object: who wrote it is its ``type`` with LangChain, else its ``role``."""
+    if not _is_plain(value) and (hasattr(value, "content") or hasattr(value, "text")):
+        content, text = getattr(value, "content", None), getattr(value, "text", None)
+        told = content if isinstance(content, str | list) else text
+        value = {"role": getattr(value, "role", None) or getattr(value, "type", None), "content": told}
+    return message_of(value)
 
 
 def _usage(message: Any) -> Row | None:
@@ -199,32 +172,31 @@ def _contexts(values: Any) -> list[Row] | None:
 
 def _plain_context(value: Any) -> Row | None:
     """Return a context that is written as a dictionary."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, Mapping) or message_of(value) is not None:
         return None
-    text = next(
-        (value[name] for name in ("page_content", "text", "content", "long_text") if name in value), None
-    )
-    if not isinstance(text, str) or _role(value) is not None:
+    read = read_item(value)
+    if read.text is None:
         return None
-    metadata = value.get("metadata")
-    read = _made(text, {**value, **(metadata if isinstance(metadata, Mapping) else {})}, None)
-    return read | {name: value[name] for name in ("start", "end") if type(value.get(name)) is int}
+    found = drop_nulls({"text": read.text, "source": read.source, "score": read.score})
+    return found | {name: value[name] for name in ("start", "end") if type(value.get(name)) is int}
 
 
 def _of_mapping(value: Mapping[Any, Any]) -> Row | None:
     """Return what a dictionary tells under the names that chains and predictions give their parts."""
     row: Row = {}
-    for name in _CONTEXTS:
+    for name in table().ranks["contexts"]:
         told = value.get(name)
         if isinstance(told, str) and told.strip():
             told = [{"text": told}]
         elif isinstance(told, list | tuple) and all(isinstance(each, str) for each in told):
+            if are_names(told, name):
+                continue
             told = [{"text": each} for each in told]
         contexts = _contexts(told)
         if contexts is not None:
             row["contexts"] = contexts
             break
-    for name in (*_ANSWERS, "messages"):
+    for name in (*table().ranks["answer"], "text", "content", "messages"):
         told = value.get(name)
         if told is None:
             continue

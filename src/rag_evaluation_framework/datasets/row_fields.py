@@ -15,19 +15,22 @@ from typing import Any
 import msgspec
 
 from rag_evaluation_framework.datasets.dialect import FieldMap
-from rag_evaluation_framework.datasets.row_parts import (
+from rag_evaluation_framework.datasets.field_names import (
     NAME_ONLY,
     OF_USAGE,
     PARTS,
+    are_names,
     as_number,
     cited_name,
     decoded,
     decoded_checks,
     flat,
     is_citation,
+    is_of_names,
     normal,
     part_by_words,
     part_named,
+    read_item,
     segments,
     table,
     usage_fields,
@@ -42,7 +45,7 @@ SHOWN = ("question", "answer", "contexts", "reference")
 
 # Where the text of an answer stands in the reply of a model.
 _MESSAGE = ("message.content", "choices[0].message.content", "choices[0].text", "messages[-1].content")
-_DEPTH = 3
+_DEPTH = 6
 _DIGITS = 6
 _NUMBERED = re.compile(r"(.*?)[ _.\-]?\[?([0-9]+)\]?")
 _SIMPLE = re.compile(r"""[^\s.\[\]"']+""")
@@ -153,8 +156,8 @@ def reading_of(
         found["answer"] = f"{found['question']}[-1].content"
     found |= {part: _texts_at(found[part], rows) for part in _OF_TEXTS if part in found}
     if "contexts" in found:
-        for part, names in (("sources", table().sources), ("scores", table().scores)):
-            if part not in asked and (inner := _item_field(found["contexts"], rows, names, part)):
+        for part, ranks in (("sources", table().names), ("scores", table().scores)):
+            if part not in asked and (inner := _item_field(found, rows, ranks, part)):
                 found[part] = inner
     _settle_usage(found, asked, rows)
     needs_answer = needs_answer and "answer" not in asked and not _is_retrieval(found, rows)
@@ -255,10 +258,11 @@ def _readable(part: str, place: str, values: list[Any]) -> str | None:
         return _readable_text(part, place, values)
     if part in _OF_TEXTS:
         fits = _are_contexts(place, values)
-    elif part in ("sources", "scores"):
+    elif part == "sources":
+        return _readable_names(place, values)
+    elif part == "scores":
         several = [value[0] for value in values if isinstance(value, list) and value]
         fits = any(not isinstance(first, dict | list) for first in several)
-        fits = fits or (part == "sources" and any(isinstance(value, str) for value in values))
     elif part == "id":
         fits = all(isinstance(value, str | int) and not isinstance(value, bool) for value in values)
     elif part == "refusal":
@@ -274,6 +278,19 @@ def _readable(part: str, place: str, values: list[Any]) -> str | None:
     else:
         fits = part != "category" or all(isinstance(value, str) for value in values)
     return place if fits else None
+
+
+def _readable_names(place: str, values: list[Any]) -> str | None:
+    """Return the place of names, or of those that objects without a text have."""
+    items = flat(value for value in values if isinstance(value, list))
+    if objects := [item for item in items if isinstance(item, dict)]:
+        inner = None if _text_place(objects) else _inner_place(objects, table().names)
+        return inner and _joined(place, inner)
+    name = segments(place)[-1]
+    are_sources = is_of_names(name)
+    texts = flat(flat(value for value in values if are_sources or isinstance(value, list)))
+    is_good = any(isinstance(each, str | int) for each in texts) if are_sources else are_names(texts, name)
+    return place if is_good else None
 
 
 def _mostly(told: Iterable[bool]) -> bool:
@@ -305,7 +322,7 @@ def _are_contexts(place: str, values: list[Any]) -> bool:
     if any(isinstance(item, dict) and _text_place([item]) is not None for item in items):
         return True
     if texts:
-        return not all(map(NAME_ONLY.fullmatch, texts))
+        return not are_names(texts, segments(place)[-1])
     return not items and normal(place) != "sources"  # lists that are all empty: nothing was retrieved
 
 
@@ -387,16 +404,31 @@ def _text_place(items: Sequence[Mapping[str, Any]]) -> str | None:
     return longest if longest and lengths[longest] >= 2 * max(others, default=0) else None
 
 
-def _inner_place(items: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str | None:
-    """Return where items have one of these names: in themselves or in an object within."""
-    ranks = {name: rank for rank, name in enumerate(names)}
+def _inner_place(
+    items: Sequence[Mapping[str, Any]], ranks: Mapping[str, int], labels: frozenset[str] = frozenset()
+) -> str | None:
+    """Return where items have one of these names, in themselves or within; of several what labels know."""
     found = []
     for order, (place, values) in enumerate(_places(items).items()):
         names_in = segments(place)
         rank = ranks.get(names_in[-1])
         if rank is not None and any(isinstance(value, str | int | float) for value in values):
-            found.append((len(names_in), rank, order, place))
+            is_known = any(str(value) in labels for value in values)
+            found.append((not is_known, len(names_in), rank, order, place))
     return min(found)[-1] if found else None
+
+
+def _labels(found: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the names by which rows say what is relevant or cited."""
+    labels: set[str] = set()
+    for part in ("relevant_documents", "relevant_chunk_ids", "citations"):
+        values = [decoded(Place(found[part]).find(row)) for row in rows] if part in found else []
+        for value in flat(values):
+            if isinstance(value, Mapping):
+                labels |= value.keys() | set(read_item(value).names.values())
+            elif isinstance(value, str | int):
+                labels.update(each.strip() for each in re.split(r"[\n;|,]", str(value)))
+    return frozenset(labels)
 
 
 def _items(place: str, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -414,19 +446,20 @@ def _texts_at(place: str, rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _item_field(
-    contexts: str, rows: Sequence[Mapping[str, Any]], names: Sequence[str], part: str
+    found: Mapping[str, str], rows: Sequence[Mapping[str, Any]], ranks: Mapping[str, int], part: str
 ) -> str | None:
     """Return where the objects that hold the contexts name their source, or their score."""
-    where = Place(contexts)
+    where = Place(found["contexts"])
     if not where.item:
         return None
     items = _items(where.container, rows)
-    inner = _inner_place(items, [name for name in names if name != normal(where.item)])
+    ranks = {name: rank for name, rank in ranks.items() if name != normal(where.item)}
+    inner = _inner_place(items, ranks, _labels(found, rows))
     if inner is None or inner == where.item:
         return None
-    values = [value for item in items if (value := JsonPath.parse(inner).find(item)) is not None]
-    is_good = isinstance(values[0], str | int) if part == "sources" else _is_number(values[0])
-    return _joined(where.container, inner) if is_good and not isinstance(values[0], bool) else None
+    first = next(value for item in items if (value := JsonPath.parse(inner).find(item)) is not None)
+    is_good = isinstance(first, str | int) if part == "sources" else _is_number(first)
+    return _joined(where.container, inner) if is_good and not isinstance(first, bool) else None
 
 
 def _joined(container: str, inner: str) -> str:

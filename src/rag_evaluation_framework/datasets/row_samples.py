@@ -10,25 +10,26 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rag_evaluation_framework.datasets.csv_tables import python_value
 from rag_evaluation_framework.datasets.dialect import UNNAMED, MadeIds
-from rag_evaluation_framework.datasets.record_files import PlacedRecord
-from rag_evaluation_framework.datasets.row_fields import Place, RowReading, truth_value
-from rag_evaluation_framework.datasets.row_parts import (
+from rag_evaluation_framework.datasets.field_names import (
     OF_USAGE,
-    ROLES,
     TOKENS,
     amount,
     as_number,
     cited,
+    content_text,
     decoded,
     decoded_checks,
+    item_names,
+    message_of,
+    turns_of,
     usage_fields,
     usage_of,
 )
+from rag_evaluation_framework.datasets.record_files import PlacedRecord
+from rag_evaluation_framework.datasets.row_fields import Place, RowReading, truth_value
 from rag_evaluation_framework.datasets.row_sources import Row
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, invalid, shown
-from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.json_scanner import has_lone_surrogate
 from rag_evaluation_framework.records.citations import Citation
 from rag_evaluation_framework.records.samples import (
@@ -44,6 +45,7 @@ from rag_evaluation_framework.records.samples import (
 
 _LONGEST_LABEL = 200
 _NUGGETS = "nuggets"
+_PLACE = ("file", "start", "end")
 _BETWEEN = re.compile(r"\n[ \t]*(?:-{3,}|\*{3,}|={3,})[ \t]*\n|\n[ \t]*\n")
 
 
@@ -108,9 +110,10 @@ class _RowReader:
         """Return what the answer cites, among the contexts that have a source each."""
         if not found.get("citations"):
             return ()
-        texts, sources = (found.get("contexts") or ((),))[0], found.get("sources") or ()
-        is_known = {"contexts", "sources"} <= self._places.keys() and len(sources) == len(texts)
-        return cited(self._places["citations"].text, found["citations"], sources if is_known else None)
+        texts, _, items = found.get("contexts") or ((), False, ())
+        names = _names_of(items, found.get("sources") or ())
+        is_known = {"contexts", "sources"} <= self._places.keys() and len(names) == len(texts)
+        return cited(self._places["citations"].text, found["citations"], names if is_known else None)
 
     def _used(self, found: Mapping[str, Any]) -> Usage | None:
         """Return what the answer took, of fields of their own before those of an object."""
@@ -127,6 +130,8 @@ class _RowReader:
         answer = found.get("answer", last)
         texts, is_empty, items = found.get("contexts") or ((), False, ())
         sources, scores = found.get("sources") or (), found.get("scores") or ()
+        if not items and sources and self._places["sources"].is_each:
+            items = self._places["sources"].find(row)
         retrieved = _retrieved(items, sources, scores)
         first, *others = found.get("reference") or (None,)
         expected = read_expected(first)
@@ -184,22 +189,15 @@ class _RowReader:
         return (Turn(role="user", content=text),), None
 
     def _answer(self, place: Place, value: Any) -> str | None:
-        if isinstance(value, list):
-            parts = [part.get("text") if isinstance(part, dict) else part for part in value]
-            texts = [part for part in parts if isinstance(part, str)]
-            if not parts or len(texts) < len(parts):
-                raise invalid(place.text, "the answer as text", value, code="wrong-type")
-            value = "".join(texts)
-        return _text(place.text, value)
+        text = content_text(value) if isinstance(value, list) else value
+        if text is None and value is not None:
+            raise invalid(place.text, "the answer as text", value, code="wrong-type")
+        return _text(place.text, text)
 
     def _reference(self, place: Place, value: Any) -> list[str]:
-        several = self._several(value) if isinstance(value, list) else [value]
-        if (
-            isinstance(value, str)
-            and value.lstrip().startswith("[")
-            and (read := _structured(value)) is not None
-        ):
-            several = read
+        several = decoded(value)
+        if not isinstance(several, list):
+            several = [value]
         texts = [_text(place.text, each) for each in several]
         return [text for text in texts if text is not None and text.strip()]
 
@@ -207,9 +205,8 @@ class _RowReader:
         """Return the texts, whether an empty list says that there are none, and the items they are from."""
         if value is None or value == "":
             return [], False, []
-        if isinstance(value, str):
-            value = self._cell(value)
-        items = value if isinstance(value, list) else [value]
+        items = self._cell(value) if isinstance(value, str) else value
+        items = items if isinstance(items, list) else [items]
         if len(items) == 1 and isinstance(items[0], list):
             items = items[0]
         if all(type(item) is str and (item.isascii() or not has_lone_surrogate(item)) for item in items):
@@ -218,9 +215,8 @@ class _RowReader:
         issues: list[Issue] = []
         for index, item in enumerate(items):
             where = f"{place.container}[{index}]{f'.{place.item}' if place.item else ''}"
-            told = place.within(item) if isinstance(item, dict) else item
             try:
-                text = _text(where, told)
+                text = _text(where, place.within(item) if isinstance(item, dict) else item)
             except InputError as error:
                 issues.extend(error.issues)
                 continue
@@ -234,39 +230,28 @@ class _RowReader:
 
     def _cell(self, text: str) -> Any:
         """Return what a text holds: a list that is written in it, or contexts parted by lines in a table."""
-        if text.lstrip().startswith(("[", "{")) and (read := _structured(text)) is not None:
+        if (read := decoded(text)) is not text:
             return read
         if not self.is_table:
             return [text]
         parts = _BETWEEN.split(text) if _BETWEEN.search(text) else text.splitlines()
         return [part.strip() for part in parts if part.strip()]
 
-    def _several(self, value: Any) -> list[Any]:
-        """Return a list as it is; of a text the list in it, or its parts between marks."""
-        if value is None or value == "":
-            return []
+    def _items(self, place: Place, value: Any) -> list[Any]:
+        """Return what stands in each item of a list, of an object, or of a text that is parted by marks."""
+        value = decoded(value)
         if isinstance(value, str):
-            if value.lstrip().startswith("[") and (read := _structured(value)) is not None:
-                return list(read)
-            mark = next((mark for mark in ("\n", ";", "|", ",") if mark in value), None)
-            return [each.strip() for each in value.split(mark) if each.strip()] if mark else [value.strip()]
-        return value if isinstance(value, list) else [value]
+            mark = next((mark for mark in ("\n", ";", "|", ",") if mark in value), "\n")
+            value = [each.strip() for each in value.split(mark) if each.strip()]
+        items = [] if value is None else value if isinstance(value, list) else [value]
+        return [place.within(item) if isinstance(item, dict) else item for item in items]
 
     def _names(self, place: Place, value: Any) -> list[str]:
-        if place.is_each and isinstance(value, list):
-            value = [place.within(item) if isinstance(item, dict) else None for item in value]
-            return [_name(place.text, each) if each is not None else "" for each in value]
-        items = [place.within(item) if isinstance(item, dict) else item for item in self._several(value)]
-        return [_name(place.text, each) for each in items]
-
-    def _numbers(self, place: Place, value: Any) -> list[float | None]:
-        items = value if isinstance(value, list) else self._several(value)
-        told = [place.within(item) if isinstance(item, dict) else item for item in items]
-        return [_number(place.text, each) for each in told]
+        items = self._items(place, value)
+        return ["" if place.is_each and not each else _name(place.text, each) for each in items]
 
     def _grades(self, place: Place, value: Any) -> dict[str, int]:
-        if isinstance(value, str) and value.lstrip().startswith("{"):
-            value = _structured(value) or value
+        value = decoded(value)
         if isinstance(value, dict):
             grades = {_name(place.text, name): _number(place.text, grade) for name, grade in value.items()}
             return {name: int(grade) for name, grade in grades.items() if grade is not None}
@@ -291,13 +276,10 @@ class _RowReader:
         return checks
 
     def _citations(self, place: Place, value: Any) -> list[Any]:
-        if isinstance(value, str) and not value.lstrip().startswith(("[", "{")):
-            return self._several(value)
-        read = _structured(value) if isinstance(value, str) else value
-        if isinstance(value, str) and read is None:  # such as [1][2], and no list
-            return [value]
-        items = read if isinstance(read, list) else [] if read is None else [read]
-        return [place.within(item) if isinstance(item, dict) else item for item in items]
+        read = decoded(value)
+        # A text such as [1][2] is no list.
+        is_form = isinstance(read, str) and read.lstrip().startswith(("[", "{"))
+        return [read] if is_form else self._items(place, read)
 
     def _usage(self, place: Place, value: Any) -> dict[str, float | None]:
         told = decoded(value)
@@ -331,7 +313,7 @@ _READERS: Mapping[str, Callable[[_RowReader, Place, Any], Any]] = {
     "relevant_chunk_ids": _RowReader._names,
     "reference_contexts": _RowReader._contexts,
     "sources": _RowReader._names,
-    "scores": _RowReader._numbers,
+    "scores": lambda self, place, value: [_number(place.text, each) for each in self._items(place, value)],
     "tags": _RowReader._names,
     "category": lambda _, place, value: _text(place.text, value) or None,
     "refusal": _RowReader._refusal,
@@ -381,50 +363,47 @@ def _number(where: str, value: Any) -> float | None:
     return number
 
 
-def _structured(text: str) -> Any:
-    """Return the list or object that a text is, in JSON or as Python writes it; ``None`` if it is none."""
-    try:
-        value = strict_json.decode(text)
-    except InputError:
-        return python_value(text)
-    return value if isinstance(value, list | dict) else None
-
-
 def _conversation(where: str, messages: Sequence[Any]) -> tuple[tuple[Turn, ...], str | None]:
     """Return the turns of messages up to the last of the user, and what the assistant said to that."""
-    turns: list[Turn] = []
-    last: str | None = None
+    found = []
     for index, message in enumerate(messages):
-        at = f"{where}[{index}]"
         if not isinstance(message, dict):
-            raise invalid(at, "a message with role and content", message, code="wrong-type")
-        role = ROLES.get(str(message.get("role", message.get("type", ""))).casefold())
-        text = _text(f"{at}.content", message.get("content"))
-        if role is None or text is None:
-            continue  # of a tool, or one that only calls a tool
-        if role == "assistant":
-            last = text
-        elif role == "user":
-            turns, last = [*turns, Turn(role="user", content=text)], None
-        elif not turns:
-            turns.append(Turn(role=role, content=text))
-    if not any(turn.role == "user" for turn in turns):
+            raise invalid(f"{where}[{index}]", "a message with role and content", message, code="wrong-type")
+        if (read := message_of(message)) is not None:
+            _text(f"{where}[{index}].content", read.text)
+            found.append(read)
+    turns = turns_of(found)
+    places = [place for place, turn in enumerate(turns) if turn.role == "user"]
+    if not places:
         raise invalid(where, "at least one message of the user", json.dumps(messages, default=str)[:60])
-    return tuple(turns), last
+    after = [turn.content for turn in turns[places[-1] :] if turn.role == "assistant"]
+    before = (turn for turn in turns[: places[-1] + 1] if turn.role != "assistant")
+    return tuple(before), after[-1] if after else None
+
+
+def _names_of(items: Sequence[Row], sources: Sequence[str]) -> list[list[str]]:
+    """Return the names of what was retrieved, that of its source first."""
+    if len(items) != len(sources):
+        return [[source] for source in sources]
+    return [
+        list(dict.fromkeys([source, *item_names(item)])) for source, item in zip(sources, items, strict=True)
+    ]
 
 
 def _retrieved(
     items: Sequence[Row], sources: Sequence[str], scores: Sequence[float | None]
 ) -> tuple[Row, ...]:
     """Return what was retrieved, in its order, as far as it says where it is from."""
-    if not sources or (items and len(items) != len(sources)):
+    if not sources or not all(sources) or (items and len(items) != len(sources)):
         return ()
     made = []
-    for index, source in enumerate(sources):
+    for index, names in enumerate(_names_of(items, sources)):
         item = items[index] if items else {}
-        place = {
-            name: item[name] for name in ("file", "start", "end") if isinstance(item.get(name), str | int)
-        }
-        score = scores[index] if index < len(scores) else None
-        made.append({**place, "id": source, **({} if score is None else {"score": score})})
-    return tuple(made) if all(sources) else ()
+        found: Row = {name: item[name] for name in _PLACE if isinstance(item.get(name), str | int)}
+        found["id"] = names[0]
+        if index < len(scores) and scores[index] is not None:
+            found["score"] = scores[index]
+        if len(names) > 1:
+            found["names"] = names
+        made.append(found)
+    return tuple(made)

@@ -12,11 +12,11 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from rag_evaluation_framework.datasets.csv_tables import Columns
+from rag_evaluation_framework.datasets.field_names import part_named
 from rag_evaluation_framework.datasets.framework_results import plain_object
 from rag_evaluation_framework.datasets.parquet_tables import parts_of, read_rows
 from rag_evaluation_framework.datasets.recognition import archive_names, asked_once
 from rag_evaluation_framework.datasets.record_files import PlacedRecord, layout_of, read_records
-from rag_evaluation_framework.datasets.row_parts import part_named
 from rag_evaluation_framework.datasets.value_files import HEAD
 from rag_evaluation_framework.errors import InputError, Issue, LimitExceededError, UsageError, shown
 from rag_evaluation_framework.extensions import extra_module

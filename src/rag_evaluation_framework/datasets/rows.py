@@ -18,6 +18,7 @@ import msgspec
 
 from rag_evaluation_framework.datasets import row_sources
 from rag_evaluation_framework.datasets.dialect import SIGNATURES, FieldMap
+from rag_evaluation_framework.datasets.field_names import part_named
 from rag_evaluation_framework.datasets.framework_results import pipeline_result, read_result
 from rag_evaluation_framework.datasets.recognition import (
     beginning_records,
@@ -28,7 +29,6 @@ from rag_evaluation_framework.datasets.recognition import (
 )
 from rag_evaluation_framework.datasets.record_files import PlacedRecord, named_layout
 from rag_evaluation_framework.datasets.row_fields import RowReading, reading_of
-from rag_evaluation_framework.datasets.row_parts import part_named
 from rag_evaluation_framework.datasets.row_samples import samples_of
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, UsageError, shown
 from rag_evaluation_framework.extensions import Dialect

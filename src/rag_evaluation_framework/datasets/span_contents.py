@@ -9,11 +9,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
 
+from rag_evaluation_framework.datasets.field_names import (
+    Message,
+    content_text,
+    decoded,
+    last_text,
+    messages_in,
+    read_item,
+    role_of,
+    table,
+)
 from rag_evaluation_framework.datasets.otlp import Span
 from rag_evaluation_framework.errors import InputError
 from rag_evaluation_framework.files import strict_json
@@ -51,26 +61,12 @@ _ARGUMENTS = (
 _RESULTS = ("gen_ai.tool.call.result", "tool_response", "output.value", "traceloop.entity.output")
 _INPUTS = ("input.value", "traceloop.entity.input")
 _OUTPUTS = ("output.value", "final_result", "traceloop.entity.output")
-_SOURCES = (
-    *("source", "file_path", "file_name", "filename", "file", "path", "url"),
-    *("document_id", "doc_id", "document_name", "ref_doc_id"),
-)
-_QUESTION_NAMES = (
-    *("question", "query", "input", "user_input", "user_query", "prompt", "message", "messages", "text"),
-    *("content", "inputs", "kwargs", "data"),
-)
-_ANSWER_NAMES = (
-    *("answer", "output", "response", "result", "final_answer", "output_text", "text", "content", "message"),
-    *("messages", "completion", "generations", "choices", "outputs", "kwargs", "data"),
-)
-_ROLES = {"human": "user", "ai": "assistant", "humanmessage": "user", "aimessage": "assistant"}
-_TEXTS = ("page_content", "content", "text", "chunk", "snippet")
+_WRAPPERS = ("inputs", "outputs", "kwargs", "data", "generations", "choices")
 _DOCUMENT = re.compile(r"(\d{1,6})\.document\.(\w+)")
 _MESSAGE = re.compile(
     r"(\d{1,6})\.(?:message\.)?(role|content|contents\.\d+\.message_content\.text|tool_calls)(?:\.|$)"
 )
 _OLD_EVENT = re.compile(r"gen_ai\.(?:(user|system|assistant|tool)\.message|choice)")
-_SPEAKERS = ("user", "assistant", "system", "tool", "developer")
 _DEEPEST = 8
 
 
@@ -210,58 +206,48 @@ def _listed_documents(said: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 
 
 def _retrieved(record: Mapping[str, Any]) -> Retrieved:
-    given = record.get("metadata")
-    metadata = _metadata(given) if isinstance(given, str) else given if isinstance(given, dict) else {}
-    text = _first_text(record, _TEXTS)
-    named = (_name(each.get(name)) for each in (metadata, record) for name in _SOURCES)
-    names = dict.fromkeys(name for name in (next(filter(None, named), None), _name(record.get("id"))) if name)
-    start = metadata.get("start_index")
+    read = read_item(record)
+    chunk = _item_id(record.get("id"))
+    names = dict.fromkeys(name for name in (read.source, chunk) if name)
+    start = _metadata(record).get("start_index")
     return Retrieved(
-        text,
+        read.text,
         tuple(names),
-        finite_number(record.get("score", metadata.get("score"))),
-        start if type(start) is int and start >= 0 and text else None,
+        read.score,
+        start if type(start) is int and start >= 0 and read.text else None,
     )
 
 
-@lru_cache(maxsize=4096)
-def _metadata(text: str) -> dict[str, Any]:
-    """Return what is written of a document; pieces of one document often have the same."""
-    value = _decoded(text)
-    return value if isinstance(value, dict) else {}
+def _metadata(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    metadata = decoded(record.get("metadata"))
+    return metadata if isinstance(metadata, Mapping) else {}
 
 
-def _name(value: Any) -> str | None:
-    return (
-        str(value) if isinstance(value, str | int) and not isinstance(value, bool) and value != "" else None
-    )
+def _item_id(value: Any) -> str | None:
+    is_name = isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+    return str(value) if is_name else None
 
 
 # What was asked and answered.
-
-
-class _Message(NamedTuple):
-    role: str
-    text: str
 
 
 def _exchange(span: Span, kind: StepKind | None) -> tuple[str | None, str | None]:
     """Return what a span was asked and what it answered: a model by its messages, others by their values."""
     said = span.attributes
     asked, answered = _messages(span, "input"), _messages(span, "output")
-    last_asked = _last(asked, "user")
-    last_answered = _last(answered, "assistant") or (answered[-1].text if answered else None)
+    last_asked = last_text(asked, "user")
+    last_answered = last_text(answered, "assistant") or (answered[-1].text if answered else None)
     if kind == "model":
         return last_asked or _question(said), last_answered or _answer(said)
     return _question(said) or last_asked, _answer(said) or last_answered
 
 
 def _question(said: Mapping[str, Any]) -> str | None:
-    return _worded(_decoded(_first(said, _INPUTS)), _QUESTION_NAMES, "user")
+    return _worded(_decoded(_first(said, _INPUTS)), _names("question"), "user")
 
 
 def _answer(said: Mapping[str, Any]) -> str | None:
-    return _worded(_decoded(_first(said, _OUTPUTS)), _ANSWER_NAMES, "assistant")
+    return _worded(_decoded(_first(said, _OUTPUTS)), _names("answer"), "assistant")
 
 
 def _worded(value: Any, names: tuple[str, ...], role: str, depth: int = 0) -> str | None:
@@ -271,10 +257,10 @@ def _worded(value: Any, names: tuple[str, ...], role: str, depth: int = 0) -> st
     if depth > _DEEPEST:
         return None
     if isinstance(value, list):
-        messages = [message for each in value for message in _read_messages(each)]
-        if messages:
-            return _last(messages, role)
-        if (text := _parts(value)) is not None:
+        if messages := list(messages_in(value)):
+            return last_text(messages, role)
+        are_parts = not any(isinstance(part, dict) and "type" not in part for part in value)
+        if are_parts and (text := content_text(value)) is not None:
             return text
         return _worded(value[0], names, role, depth + 1) if len(value) == 1 else None
     if not isinstance(value, dict):
@@ -286,19 +272,20 @@ def _worded(value: Any, names: tuple[str, ...], role: str, depth: int = 0) -> st
     return _worded(only, names, role, depth + 1) if isinstance(only, str | dict) else None
 
 
-def _last(messages: Iterable[_Message], role: str) -> str | None:
-    said = [message.text for message in messages if message.role == role and message.text.strip()]
-    return said[-1] if said else None
+@cache
+def _names(part: str) -> tuple[str, ...]:
+    """Return the names under which a span's value has what was asked or answered."""
+    return (*table().ranks[part], "text", "content", "message", "messages", *_WRAPPERS)
 
 
-def _messages(span: Span, side: str) -> list[_Message]:
+def _messages(span: Span, side: str) -> list[Message]:
     """Return the messages that a span was given (``input``) or gave (``output``)."""
     said = span.attributes
     written = _decoded(said.get(f"gen_ai.{side}.messages"))
     if written is None and side == "input":
         written = _decoded(said.get("pydantic_ai.all_messages"))
     if isinstance(written, list):
-        return [message for each in written for message in _read_messages(each)]
+        return list(messages_in(written))
     prefixes = (f"llm.{side}_messages.", "gen_ai.prompt." if side == "input" else "gen_ai.completion.")
     numbered: dict[int, dict[str, str]] = {}
     for name, value in said.items():
@@ -311,76 +298,27 @@ def _messages(span: Span, side: str) -> list[_Message]:
     if numbered:
         usual = "user" if side == "input" else "assistant"
         return [
-            _Message(_role(numbered[n].get("role", usual)), numbered[n].get("content", ""))
+            Message(role_of(numbered[n].get("role", usual)), numbered[n].get("content", ""))
             for n in sorted(numbered)
         ]
     return list(_event_messages(span, side))
 
 
-def _event_messages(span: Span, side: str) -> Iterator[_Message]:
+def _event_messages(span: Span, side: str) -> Iterator[Message]:
     """Yield messages that are written as events, as they were before 2025."""
     for name, said in span.events:
         if name == "gen_ai.client.inference.operation.details":
             written = _decoded(said.get(f"gen_ai.{side}.messages"))
-            for each in written if isinstance(written, list) else ():
-                yield from _read_messages(each)
+            yield from messages_in(written if isinstance(written, list) else [])
         elif name in ("gen_ai.content.prompt", "gen_ai.content.completion"):
             is_input = name.endswith("prompt")
             if is_input == (side == "input"):
                 written = _decoded(said.get("gen_ai.prompt" if is_input else "gen_ai.completion"))
                 role = "user" if is_input else "assistant"
-                names = _QUESTION_NAMES if is_input else _ANSWER_NAMES
+                names = _names("question" if is_input else "answer")
                 if text := _worded(written, names, role):
-                    yield _Message(role, text)
+                    yield Message(role, text)
         elif (match := _OLD_EVENT.fullmatch(name)) and (match[1] is None) == (side == "output"):
             body = _decoded(said.get("message")) if match[1] is None else said
-            text = _text_of(body if isinstance(body, dict) else {"content": body})
-            yield _Message(match[1] or "assistant", text or "")
-
-
-def _read_messages(value: Any) -> Iterator[_Message]:
-    """Yield the message that a value is, or the messages that a list of them is."""
-    if isinstance(value, list):
-        pair = len(value) == 2 and all(isinstance(each, str) for each in value)
-        if pair and _role(value[0]) in _SPEAKERS:
-            yield _Message(_role(value[0]), value[1])
-            return
-        for each in value:
-            if isinstance(each, dict):
-                yield from _read_messages(each)
-        return
-    if not isinstance(value, dict):
-        return
-    inner = value.get("kwargs", value.get("data"))
-    if isinstance(inner, dict) and "content" in inner:
-        kind = value.get("id")
-        named = kind[-1] if isinstance(kind, list) and kind else value.get("type")
-        yield _Message(_role(inner.get("type", named)), _text_of(inner) or "")
-        return
-    role = _role(value.get("role", value.get("type")))
-    if role in _SPEAKERS and ("content" in value or "parts" in value):
-        yield _Message(role, _text_of(value) or "")
-
-
-def _role(value: Any) -> str:
-    name = str(value).lower()
-    return _ROLES.get(name, name)
-
-
-def _text_of(message: Mapping[str, Any]) -> str | None:
-    held = message.get("parts", message.get("content"))
-    return held if isinstance(held, str) else _parts(held) if isinstance(held, list) else None
-
-
-def _parts(value: list[Any]) -> str | None:
-    """Return the texts of a list of parts, of which some may be calls of tools or pictures."""
-    texts = []
-    for part in value:
-        if isinstance(part, str):
-            texts.append(part)
-        elif isinstance(part, dict) and part.get("type") in ("text", "output_text", "input_text"):
-            text = part.get("text", part.get("content"))
-            texts += [text] if isinstance(text, str) else []
-        elif not isinstance(part, dict) or "type" not in part:
-            return None
-    return "".join(texts) if texts else None
+            content = body.get("parts", body.get("content")) if isinstance(body, dict) else body
+            yield Message(match[1] or "assistant", content_text(content) or "")

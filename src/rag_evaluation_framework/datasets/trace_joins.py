@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -107,24 +107,13 @@ class Expectations:
             truth = self._by_question.get(folded(sample.question))
         if truth is None:
             return sample, False
-        wanted = {*truth.relevant_documents, *truth.relevant_chunk_ids}
-        recorded = sample.recorded
-        if recorded is not None and wanted:
-            hits = tuple({**hit, "id": _wanted_name(hit, wanted)} for hit in recorded.retrieved)
-            recorded = replace(recorded, retrieved=hits)
         known = (
             *("reference", "references", "reference_contexts", "relevant_documents", "relevant_spans"),
             *("relevant_chunk_ids", "expectation", "checks", "category", "difficulty", "query_type"),
         )
         return replace(
             sample,
-            recorded=recorded,
             tags=tuple(dict.fromkeys((*sample.tags, *truth.tags))),
             metadata={**truth.metadata, **sample.metadata, "sample_id": truth.id},
             **{name: getattr(truth, name) for name in known},
         ), True
-
-
-def _wanted_name(hit: Mapping[str, Any], wanted: set[str]) -> str:
-    """Return the name of a hit by which the dataset knows it, or its first."""
-    return next((name for name in hit["names"] if name in wanted), str(hit["id"]))

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import msgspec
+from msgspec.structs import replace
 
+from rag_evaluation_framework.datasets.field_names import (
+    are_names,
+    content_text,
+    is_of_names,
+    normal,
+    read_item,
+    table,
+    usage_fields,
+    usage_of,
+)
 from rag_evaluation_framework.errors import InputError, TargetError, UnknownNameError, counted
 from rag_evaluation_framework.files.json_scanner import ValuePath
 from rag_evaluation_framework.files.strict_json import JsonPath, finite_number
 from rag_evaluation_framework.records.citations import Citation, citations_in, given_field
 from rag_evaluation_framework.records.documents import CharacterSpan, DocumentId
-from rag_evaluation_framework.records.responses import TEXT_FIELDS, Hit
+from rag_evaluation_framework.records.responses import Hit
 from rag_evaluation_framework.records.samples import Usage
 
 # What common servers are sent and reply.
@@ -80,7 +92,7 @@ SHAPES: Mapping[str, Shape] = {
 }
 DEFAULT_PATH = SHAPES["simple"].path
 PROTOCOLS = tuple(SHAPES)
-REPLY_PARTS = ("answer", "contexts", "citations", "usage", "thread")
+REPLY_PARTS = ("answer", "contexts", "retrieved", "citations", "usage", "thread")
 METHODS = ("POST", "GET", "PUT")
 
 # Templates: JSON values whose texts have places such as ``{{question}}``.
@@ -180,6 +192,8 @@ def read_position(item: Mapping[str, Any]) -> CharacterSpan | None:
 
     With a page they may count from the start of that page, so they are not read.
     """
+    if "start" not in item and "start_char" not in item:
+        return None
     try:
         file, start, end, page = (given_field(item, field)[1] for field in ("file", "start", "end", "page"))
         return CharacterSpan(DocumentId(file), start, end) if page is None else None
@@ -189,62 +203,49 @@ def read_position(item: Mapping[str, Any]) -> CharacterSpan | None:
 
 # Where an answer and what came with it stand in a system's reply.
 #
-# A reply is a JSON object, or just a string, which is then the answer. Looked for in this order:
+# A reply is a JSON object, or just a string, which is then the answer. Its parts are looked for by the names
+# of :mod:`rag_evaluation_framework.datasets.field_names`, in the reply itself and then in the objects that
+# replies are wrapped in: ``message``, ``choices[0].message``, ``metadata``, ``response``, ``output``,
+# ``data``, ``result``, ``rag``, ``retrieval_results``, at any depth.
 #
 # ==========  ============================================================================================
 # answer      ``response``, ``message``, ``content``, ``choices[0].message.content``, ``choices[0].text``,
 #             ``answer``, ``output``, ``output_text``, ``text``, ``result``, ``replies[0]``,
-#             ``messages[-1].content``. Each
-#             may be a text, an object with ``content`` or ``text``, or a list of such parts. The first that
-#             is not empty counts. Then the same within ``output``, ``data`` and ``result``.
-# contexts    ``contexts``, ``context``, ``retrieved_contexts``, ``retrieved_documents``,
-#             ``source_documents``, ``source_nodes``, ``documents``, ``docs``, ``chunks``, ``passages``,
-#             ``retriever_resources``, ``sources``: texts, or objects
-#             with ``text``, ``content``, ``page_content``, ``snippet`` or the like. Plain strings under
-#             ``sources`` are names, not contexts. An item without a text is counted; beside others that
-#             have one it stays in its place as an empty context, so that ``[2]`` is still the second. A reply
-#             with nothing but empty lists there says that nothing was retrieved; one without says nothing.
-# hits        the ids (``id``, ``chunk_id``, ``document_id``, ``doc_id``, ``source``), ``score`` and position
-#             (``file``, ``start``, ``end``: see above) of those objects or of their ``metadata``, where each
-#             that has a text also has an id or a position
+#             ``messages[-1].content``, then what else people call it. Each may be a text, an object with
+#             ``content`` or ``text``, or a list of such parts. The first that is not empty counts.
+# contexts    texts, or objects with one. Names of documents are no texts, but hits. An item without a text
+#             is counted; beside others that have one it stays in its place as an empty context, so that
+#             ``[2]`` is still the second. A reply with nothing but empty lists there says that nothing was
+#             retrieved; one without says nothing.
+# hits        the names, scores and positions (``file``, ``start``, ``end``: see above) of those objects, or
+#             the list of names beside them, where each that has a text also has a name or a position
 # citations   ``citations``, ``references``: see above
-# usage       ``usage``, ``token_usage``, ``usage_metadata``: ``prompt_tokens`` or ``input_tokens``,
-#             ``completion_tokens`` or ``output_tokens``, ``cost_usd``, ``cost`` or ``total_cost``; or
-#             ``messages[*].usage_metadata``, those of all messages added up
+# usage       ``usage`` and its like: tokens and cost; or ``messages[*].usage_metadata``, those of all
+#             messages added up
 # ==========  ============================================================================================
 #
-# All but the answer are also looked for within ``message``, ``choices[0].message``, ``metadata``,
-# ``output``, ``response``, ``data`` and ``result``. Paths given by the user replace the search for what
-# they name.
+# Paths given by the user replace the search for what they name.
 #
 # Of a reply in events every part is looked for in each of them. The texts of the answer are joined; of all
 # else the last counts.
 
 _ANSWERS = (
     *("response", "message", "content", "choices[0].message.content", "choices[0].message.refusal"),
-    *("choices[0].text", "answer", "output", "output_text", "text", "result", "replies[0]"),
-    "messages[-1].content",
+    *("choices[0].text", "generated_answer", "answer", "output", "output_text", "text", "result"),
+    *("replies[0]", "messages[-1].content"),
 )
 # What streams add to it: the whole at the end, or pieces.
 _STREAMED_ANSWERS = (
     *("response.output", "choices[0].delta.content", "delta.content", "delta.text", "delta", "token.text"),
     "token",
 )
-CONTEXT_NAMES = (
-    *("contexts", "context", "retrieved_contexts", "retrieved_documents", "source_documents"),
-    *("source_nodes", "documents", "docs", "chunks", "passages", "retriever_resources", "sources"),
-)
-_CITATIONS = ("citations", "references")
 _USAGES = ("usage", "token_usage", "usage_metadata", "messages[*].usage_metadata")
-_WITHIN = ("output.", "data.", "result.")
-_PLACES = ("", "message.", "choices[0].message.", "metadata.", "response.", *_WITHIN)
-
-_ID_FIELDS = ("id", "chunk_id", "document_id", "doc_id", "source")
-_INPUT_TOKENS = ("prompt_tokens", "input_tokens")
-_OUTPUT_TOKENS = ("completion_tokens", "output_tokens")
-_COSTS = ("cost_usd", "cost", "total_cost")
+_CITATIONS = ("citations", "references")
 _NAMED_FIELDS = 8
+_WHOLE = "the whole reply"
 _TOO_MANY = 1 << 53  # whole numbers that every JSON reader keeps exact
+_DEEPEST = 6
+_SIMPLE = re.compile(r"""[^\s.\[\]"']+""")
 
 
 class Events:
@@ -275,7 +276,7 @@ class Events:
 
     def text(self, path: JsonPath) -> str | None:
         """Return the texts at a path as one: pieces are joined, of texts as they grow the last counts."""
-        texts = [text for event in self._with(path) if (text := _text_of(path.find(event))) is not None]
+        texts = [text for event in self._with(path) if (text := content_text(path.find(event))) is not None]
         said = [text for text in texts if text]
         if not said:
             return "" if texts else None
@@ -295,37 +296,85 @@ def _joined(texts: list[str]) -> str:
     return last if grows or repeats else "".join(texts)
 
 
-class _Paths:
-    """The paths to a part of a reply, in their order; those within one object are looked up together."""
+class _Place(NamedTuple):
+    """What stands at a usual place of a reply, in the order of the search: outer objects first."""
 
-    def __init__(self, names: Iterable[str], places: Iterable[str] = _PLACES, *, field: str = "") -> None:
-        self.all = tuple(JsonPath.parse(place + name, field=field) for place in places for name in names)
-        self._within: list[tuple[JsonPath, dict[Any, JsonPath]]] = []
-        for path in self.all:
-            *above, name = path.steps
-            if not self._within or self._within[-1][0].steps != tuple(above):
-                self._within.append((JsonPath("", tuple(above)), {}))
-            self._within[-1][1][name] = path
+    depth: int
+    around: tuple[int, ...]
+    rank: int
+    path: str
+    value: Any
 
-    def found_in(self, value: Any) -> Iterator[tuple[str, Any]]:
-        """Yield what a reply has at these paths, each with the path."""
-        if isinstance(value, Events):
-            found = ((path.text, value.find(path)) for path in self.all)
-            yield from (each for each in found if each[1] is not None)
-            return
-        is_object = isinstance(value, dict)
-        for place, names in self._within:
-            if is_object and place.steps and place.steps[0] not in value:  # as most are not
+
+_Places = dict[str, list[_Place]]
+"""Of each part of a reply where it may stand, the surest place first."""
+
+
+@cache
+def _reply_names() -> Mapping[str, Sequence[tuple[str, int, JsonPath | None]]]:
+    """Return for a field, as :func:`normal` writes it, the parts of a reply that begin with it, by rank."""
+    ranks = table().ranks
+    paths: dict[str, Iterable[str]] = {
+        "answer": (*_ANSWERS, *ranks["answer"]),
+        "usage": _USAGES,
+        "citations": (*_CITATIONS, *ranks["citations"]),
+        "retrieved": (*ranks["contexts"], *ranks["sources"]),
+        "scores": ranks["scores"],
+    }
+    names: dict[str, list[tuple[str, int, JsonPath | None]]] = {}
+    for part, given in paths.items():
+        for rank, text in enumerate(dict.fromkeys(given)):
+            path = JsonPath.parse(text)
+            first = (part, rank, path if len(path.steps) > 1 else None)
+            names.setdefault(str(path.steps[0]), []).append(first)
+    return names
+
+
+@lru_cache(maxsize=4096)
+def _known_field(field: str) -> tuple[str, Sequence[tuple[str, int, JsonPath | None]], int | None] | None:
+    """Return a field as a step of a path, the parts that begin with it, and its rank as a wrapper."""
+    name = normal(field)
+    parts, wrapper = _reply_names().get(name, ()), table().wrappers.get(name)
+    step = f".{field}" if _SIMPLE.fullmatch(field) else f'["{field}"]'
+    return (step, parts, wrapper) if parts or wrapper is not None else None
+
+
+def _walk(reply: Mapping[str, Any]) -> _Places:
+    """Return what a reply has at the usual names, by part, in the order of the search."""
+    found: _Places = {}
+    waiting: list[tuple[tuple[int, ...], str, Mapping[str, Any]]] = [((), "", reply)]
+    for around, before, value in waiting:
+        depth = len(around)
+        for field, inner in value.items():
+            if inner is None or (known := _known_field(field)) is None:
                 continue
-            inner = place.find(value)
-            if isinstance(inner, dict):
-                for name in [name for name in names if name in inner]:
-                    if inner[name] is not None:
-                        yield names[name].text, inner[name]
-            elif isinstance(inner, list):
-                for path in names.values():
-                    if (item := path.find(value)) is not None:
-                        yield path.text, item
+            step, parts, wrapper = known
+            path = before + step if before else step.removeprefix(".")
+            for part, rank, steps in parts:
+                told, place = inner, path
+                if steps is not None:
+                    told, place = steps.find(value), f"{before}.{steps.text}" if before else steps.text
+                if told is not None and (part != "answer" or not before.startswith("metadata")):
+                    found.setdefault(part, []).append(_Place(depth, around, rank, place, told))
+            if wrapper is not None and depth < _DEEPEST:
+                if isinstance(inner, list) and step == ".choices" and inner and isinstance(inner[0], dict):
+                    inner, path = inner[0].get("message"), f"{path}[0].message"
+                if isinstance(inner, dict):
+                    waiting.append(((*around, wrapper), path, inner))
+    for places in found.values():
+        if len(places) > 1:
+            places.sort()
+    return found
+
+
+def _walk_events(events: Events) -> _Places:
+    """Return what events have at the usual names: of each place what the last event has there."""
+    found: dict[str, dict[str, _Place]] = {}
+    for event in events.values:
+        for part, places in _walk(event).items() if isinstance(event, dict) else ():
+            known = found.setdefault(part, {})
+            known.update({each.path: each for each in places if each.value or each.path not in known})
+    return {part: sorted(places.values()) for part, places in found.items()}
 
 
 class ReadAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -347,188 +396,210 @@ class AnswerReader:
     """Reads replies; ``paths`` says where parts stand, by name: ``{"answer": "result.text"}``."""
 
     def __init__(self, paths: Mapping[str, str] | None = None) -> None:
-        given: dict[str, _Paths] = {}
+        self._paths: dict[str, JsonPath] = {}
         for part, text in (paths or {}).items():
             if part not in REPLY_PARTS:
                 raise UnknownNameError("part of a reply", part, REPLY_PARTS)
-            given[part] = _Paths([text], [""], field=f"responsePaths.{part}")
-        self._answers = given.get("answer") or _Paths(_ANSWERS, ("", *_WITHIN))
-        self._streamed = given.get("answer", _Paths(_STREAMED_ANSWERS, [""])).all + self._answers.all
-        self._thread = given.get("thread", _Paths([]))
-        self._contexts = given.get("contexts") or _Paths(CONTEXT_NAMES)
-        self._citations = given.get("citations") or _Paths(_CITATIONS)
-        self._usages = given.get("usage") or _Paths(_USAGES)
-        self._names_are_contexts = "contexts" in given
+            self._paths[part] = JsonPath.parse(text, field=f"responsePaths.{part}")
 
     def read(self, value: Any) -> ReadAnswer:
         """Read one reply; a reply without an answer raises a :class:`TargetError`."""
-        found: dict[str, str] = {}
-        text = self._answer(value, found)
         if isinstance(value, str):
-            return ReadAnswer(text=text, found=found)
-        _, thread = next(self._thread.found_in(value), ("", None))
-        told = list(self._contexts.found_in(value))
-        contexts, hits, unread_contexts = self._contexts_of(told, found)
-        citations, unread_citations = self._citations_of(value, found)
+            return ReadAnswer(text=value, found={"answer": _WHOLE})
+        is_stream = isinstance(value, Events)
+        places = _walk_events(value) if is_stream else _walk(value) if isinstance(value, dict) else {}
+        walked = places.pop("retrieved", [])
+        for part, path in self._paths.items():
+            there = value.find(path) if is_stream else path.find(value)
+            places[part] = [] if there is None else [_Place(0, (), 0, path.text, there)]
+        found: dict[str, str] = {}
+        text = self._answer(value, places.get("answer", ()), found)
+        told = [*places.get("contexts", ()), *places.get("retrieved", ())]
+        told += [] if "contexts" in self._paths else walked
+        retrieved = self._retrieved(told, places, found) if told else _Retrieved()
+        citations = _citations_of(places["citations"], found) if "citations" in places else ((), 0)
+        thread = next((each.value for each in places.get("thread", ())), None)
         return ReadAnswer(
             text=text,
-            contexts=contexts,
-            unread_contexts=unread_contexts,
-            hits=hits,
-            retrieved_nothing=_retrieved_nothing(told, found),
-            citations=citations,
-            unread_citations=unread_citations,
-            usage=self._usage_of(value, found),
+            contexts=retrieved.contexts,
+            unread_contexts=retrieved.unread,
+            hits=retrieved.hits,
+            retrieved_nothing=retrieved.is_nothing,
+            citations=citations[0],
+            unread_citations=citations[1],
+            usage=_usage_of(places["usage"], found) if "usage" in places else None,
             thread=str(thread) if isinstance(thread, str | int) and str(thread) else None,
             found=found,
         )
 
-    def _answer(self, value: Any, found: dict[str, str]) -> str:
-        if isinstance(value, str):
-            found["answer"] = "the whole reply"
-            return value
-        empty: str | None = None
-        is_stream = isinstance(value, Events)
-        if is_stream:
-            texts: Iterator[tuple[str, str | None]] = ((p.text, value.text(p)) for p in self._streamed)
-        else:
-            texts = ((path, _text_of(told)) for path, told in self._answers.found_in(value))
-        for path, text in texts:
-            if text or (text is not None and empty is None):
-                found["answer"] = path
-                if text:
-                    return text
-                empty = text
-        if empty is None and is_stream and any(isinstance(event, str) for event in value.values):
-            found["answer"] = "the whole reply"
-            return "".join(event for event in value.values if isinstance(event, str))
-        if empty is None:
+    def _answer(self, value: Any, places: Sequence[_Place], found: dict[str, str]) -> str:
+        texts = [(each.path, content_text(each.value)) for each in places]
+        if isinstance(value, Events):
+            texts = self._streamed(value, places)
+        texts = [each for each in texts if each[1] is not None]
+        if not texts:
             raise TargetError("no-answer", f"expected {self.expected}, got {shape(value)}")
-        return empty
+        found["answer"], text = next((each for each in texts if each[1]), texts[0])
+        return text or ""
+
+    def _streamed(self, events: Events, places: Sequence[_Place]) -> list[tuple[str, str | None]]:
+        given = self._paths.get("answer")
+        usual = map(JsonPath.parse, (*_STREAMED_ANSWERS, *(each.path for each in places)))
+        texts = [(path.text, events.text(path)) for path in ([given] if given else usual)]
+        pieces = [event for event in events.values if isinstance(event, str)]
+        is_found = any(text is not None for _, text in texts)
+        return texts if is_found or not pieces else [(_WHOLE, "".join(pieces))]
 
     @property
     def expected(self) -> str:
         """What a reply must have, in words."""
-        places = ", ".join(map(str, self._answers.all[:4]))
-        return f"an answer at {places}" + (" …" if len(self._answers.all) > 4 else "")
+        places = [self._paths["answer"].text] if "answer" in self._paths else [*_ANSWERS[:4]]
+        return f"an answer at {', '.join(places)}" + (" …" if len(places) > 1 else "")
 
-    def _contexts_of(
-        self, told: Iterable[tuple[str, Any]], found: dict[str, str]
-    ) -> tuple[tuple[str, ...], tuple[Hit, ...], int]:
-        """Return the texts, the hits, and how many items have no text, whether others have one or none."""
-        unread = 0
-        for path, items in told:
-            if isinstance(items, str | dict):
-                items = [items]
-            if not isinstance(items, list) or not items:
+    def _retrieved(
+        self, told: Sequence[_Place], places: Mapping[str, Sequence[_Place]], found: dict[str, str]
+    ) -> _Retrieved:
+        """Return what was retrieved: texts with their names, else names alone."""
+        texts_path, names_path = (str(self._paths.get(part, "")) for part in ("contexts", "retrieved"))
+        lists = {each.path: _items_of(each, is_text=each.path == texts_path) for each in told}
+        with_texts = next((path for path, items in lists.items() if any(each.text for each in items)), None)
+        chosen = lists[with_texts] if with_texts is not None else []
+        hits: tuple[Hit, ...] = ()
+        for path in dict.fromkeys((names_path, with_texts, *lists)):
+            items = lists.get(path or "", ())
+            if not items or (chosen and len(items) != len(chosen)):
                 continue
-            are_names = path.endswith("sources") and not self._names_are_contexts
-            texts = ["" if are_names and isinstance(item, str) else _context_text(item) for item in items]
-            if any(texts):
-                found["contexts"] = path
-                return tuple(texts), _hits(items, texts), texts.count("")
-            unread = unread or sum(not isinstance(item, str | None) for item in items)
-        return (), (), unread
-
-    def _citations_of(self, value: Any, found: dict[str, str]) -> tuple[tuple[Citation, ...], int]:
-        for path, items in self._citations.found_in(value):
-            if isinstance(items, list) and items:
-                found["citations"] = path
-                return read_citations(items)
-        return (), 0
-
-    def _usage_of(self, value: Any, found: dict[str, str]) -> Usage | None:
-        for path, told in self._usages.found_in(value):
-            usage = Usage()
-            for record in told if isinstance(told, list) else [told]:
-                if isinstance(record, dict):
-                    tokens = _count(record, _INPUT_TOKENS), _count(record, _OUTPUT_TOKENS)
-                    cost = _amount(record, _COSTS)
-                    usage = usage.plus(Usage(input_tokens=tokens[0], output_tokens=tokens[1], cost_usd=cost))
-            if usage != Usage():
-                found["usage"] = path
-                return usage
-        return None
+            lengths = (each.value for each in places.get("scores", ()) if isinstance(each.value, list))
+            scores = next((each for each in lengths if len(each) == len(items)), ())
+            if hits := _hits(items, chosen or items, scores):
+                field = next((name for each in items for name in each.names), "")
+                found["retrieved"] = f"{path}[*].{field}" if field else str(path)
+                break
+        if with_texts is not None:
+            found["contexts"] = with_texts
+            texts = tuple(each.text or "" for each in chosen)
+            return _Retrieved(texts, hits, texts.count(""))
+        empty = [each.path for each in told if each.value == []]
+        is_nothing = bool(empty) and not any(each.value for each in told)
+        if is_nothing:
+            found["contexts"] = empty[0]
+        unread = (sum(not each.names and each.is_something for each in items) for items in lists.values())
+        return _Retrieved((), hits, 0 if hits else next(filter(None, unread), 0), is_nothing)
 
 
-def _retrieved_nothing(told: Sequence[tuple[str, Any]], found: dict[str, str]) -> bool:
-    """Tell whether a reply has an empty list where contexts would be, and contexts nowhere else."""
-    empty = [path for path, items in told if items == []]
-    if "contexts" in found or not empty or any(items for _, items in told):
-        return False
-    found["contexts"] = empty[0]
-    return True
+class _Retrieved(NamedTuple):
+    contexts: tuple[str, ...] = ()
+    hits: tuple[Hit, ...] = ()
+    unread: int = 0
+    is_nothing: bool = False
 
 
-def _text_of(value: Any) -> str | None:
-    """Return the text of an answer: a string, an object that has one, or parts that each have one."""
-    if isinstance(value, dict):
-        value = next((value[name] for name in ("content", "text") if name in value), None)
-    if isinstance(value, list):
-        parts = [part if isinstance(part, str) else _text_of_part(part) for part in value]
-        texts = [part for part in parts if isinstance(part, str)]
-        return "".join(texts) if texts else None
-    return value if isinstance(value, str) else None
+class _ReplyItem(NamedTuple):
+    """One thing in a list of what was retrieved; ``is_something`` of what is neither empty nor a name."""
+
+    text: str | None
+    names: Mapping[str, str]
+    score: float | None
+    span: CharacterSpan | None
+    is_something: bool
 
 
-def _text_of_part(part: Any) -> str | None:
-    """Return the text of one part, or of the parts in it; what a model only thought is none of the answer."""
-    if isinstance(part, list):
-        return _text_of(part)
-    if not isinstance(part, dict) or "reasoning" in str(part.get("type")):
-        return None
-    text = part.get("text")
-    return text if isinstance(text, str) else _text_of(part.get("content")) if "type" in part else None
+def _items_of(found: _Place, *, is_text: bool) -> list[_ReplyItem]:
+    """Return what a list holds: texts, names, or objects; ``is_text`` says that its strings are texts."""
+    items = found.value if isinstance(found.value, list) else [found.value]
+    if len(items) == 1 and isinstance(items[0], list):
+        items = items[0]
+    field = found.path.rpartition(".")[2]
+    plain = [each for each in items if not isinstance(each, Mapping)]
+    are_ids = not is_text and are_names(plain, field) and (len(plain) == len(items) or is_of_names(field))
+    read = []
+    for item in items:
+        if isinstance(item, Mapping):
+            text, names, score = read_item(item)
+            read.append(_ReplyItem(text, names, score, read_position(item), True))
+        elif are_ids and isinstance(item, str | int) and str(item).strip():
+            read.append(_ReplyItem(None, {"": str(item)}, None, None, False))
+        else:
+            text = item if isinstance(item, str) and item.strip() else None
+            read.append(_ReplyItem(text, {}, None, None, not isinstance(item, str | None)))
+    return read
 
 
-def _context_text(item: Any) -> str:
-    if isinstance(item, dict):
-        item = next((item[name] for name in TEXT_FIELDS if isinstance(item.get(name), str)), None)
-    return item if isinstance(item, str) and item.strip() else ""
+def _hits(items: Sequence[_ReplyItem], texts: Sequence[_ReplyItem], scores: Sequence[Any]) -> tuple[Hit, ...]:
+    """Return the items as hits, if each that has a text, of its own or beside it, also says what it is."""
+    if not any(each.names or each.span for each in items):
+        return ()
+    hits = [_hit(tuple(each.names.values()), each.score, each.span) for each in items]
+    told = [bool(text.text) or each.is_something for each, text in zip(items, texts, strict=True)]
+    if any(hit is None and is_told for hit, is_told in zip(hits, told, strict=True)):
+        return ()
+    if scores:
+        numbers = map(finite_number, scores)
+        hits = [hit and replace(hit, score=number) for hit, number in zip(hits, numbers, strict=True)]
+    return tuple(hit for hit in hits if hit is not None)
 
 
 def hits_of(items: Iterable[Mapping[str, Any]]) -> tuple[Hit, ...]:
     """Return what a record says was retrieved, if each item says what it is."""
-    hits = [_hit(item) for item in items]
+    hits = [_recorded_hit(item) for item in items]
     return () if None in hits else tuple(hit for hit in hits if hit is not None)
 
 
-def _hits(items: Iterable[Any], texts: Iterable[str]) -> tuple[Hit, ...]:
-    """Return what was retrieved, if every context with a text says what it is."""
-    hits = []
-    for item, text in zip(items, texts, strict=True):
-        hit = _hit(item) if isinstance(item, dict) else None
-        if hit is not None:
-            hits.append(hit)
-        elif text:
-            return ()
-    return tuple(hits)
+def _recorded_hit(item: Mapping[str, Any]) -> Hit | None:
+    read = read_item({name: value for name, value in item.items() if name != "names"})
+    names = item.get("names") or tuple(read.names.values())
+    hit = _hit(names, read.score, read_position(item))
+    return hit and replace(hit, id=str(item.get("id") or hit.id))
 
 
-def _hit(item: Mapping[str, Any]) -> Hit | None:
-    span = read_position(item)
-    named = _id_of(item) or (span and span.doc_id)
-    return Hit(id=named, score=_amount(item, ("score",), negative=True), span=span) if named else None
+def _hit(names: Sequence[str], score: float | None, span: CharacterSpan | None) -> Hit | None:
+    several = tuple(dict.fromkeys(names))
+    named = several[0] if several else span and span.doc_id
+    return Hit(id=named, score=score, span=span, names=several if len(several) > 1 else ()) if named else None
 
 
-def _id_of(item: Mapping[str, Any]) -> str | None:
-    inner = item.get("metadata")
-    places = (item, inner) if isinstance(inner, dict) else (item,)
-    values = (place.get(name) for place in places for name in _ID_FIELDS)
-    return next((str(value) for value in values if isinstance(value, str | int) and str(value)), None)
+def resolve_names(hits: tuple[Hit, ...], is_known: Callable[[str], object]) -> tuple[Hit, ...]:
+    """Return hits under the first of their names that is known; the others under the name of that place."""
+    places = [next((n for n, name in enumerate(hit.names) if is_known(name)), None) for hit in hits]
+    usual = next((place for place in places if place is not None), None)
+    if usual is None:
+        return hits
+    return tuple(
+        replace(hit, id=hit.names[min(usual if place is None else place, len(hit.names) - 1)])
+        if hit.names
+        else hit
+        for hit, place in zip(hits, places, strict=True)
+    )
 
 
-def _count(record: Mapping[str, Any], names: Iterable[str]) -> int | None:
-    values = (record.get(name) for name in names)
-    return next((value for value in values if type(value) is int and 0 <= value < _TOO_MANY), None)
+def _citations_of(places: Sequence[_Place], found: dict[str, str]) -> tuple[tuple[Citation, ...], int]:
+    for place in places:
+        if isinstance(place.value, list) and place.value:
+            found["citations"] = place.path
+            return read_citations(place.value)
+    return (), 0
 
 
-def _amount(record: Mapping[str, Any], names: Iterable[str], *, negative: bool = False) -> float | None:
-    for name in names:
-        value = finite_number(record.get(name))
-        if value is not None and (negative or value >= 0):
-            return value
+def _usage_of(places: Sequence[_Place], found: dict[str, str]) -> Usage | None:
+    for place in places:
+        usage = Usage()
+        for record in place.value if isinstance(place.value, list) else [place.value]:
+            if isinstance(record, dict):
+                usage = usage.plus(_read_usage(record))
+        if usage != Usage():
+            found["usage"] = place.path
+            return usage
     return None
+
+
+def _read_usage(record: Mapping[str, Any]) -> Usage:
+    told: dict[str, Any] = {}
+    for part, name in usage_fields(record).items():
+        number = finite_number(record[name])
+        is_count = part != "cost" and (type(record[name]) is not int or record[name] >= _TOO_MANY)
+        if number is not None and number >= 0 and not is_count:
+            told[part] = number
+    return usage_of(told, "") or Usage()
 
 
 def shape(value: Any) -> str:

@@ -10,6 +10,7 @@ a retrieval pipeline over its own corpus, and check the truth as well, use ``rag
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain
@@ -23,6 +24,7 @@ from rag_evaluation_framework.datasets.golden_contexts import (
     unlocated_contexts,
 )
 from rag_evaluation_framework.errors import InputError, counted, shown
+from rag_evaluation_framework.evaluation.agent_shapes import resolve_names
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, Reader
 from rag_evaluation_framework.judging.answer_verdicts import found_once
 from rag_evaluation_framework.judging.cited_texts import CitableTexts, SearchedDocuments
@@ -43,20 +45,23 @@ _OWN_CHUNK_ID = re.compile(r"(?:pa_)?chunk_[0-9a-f]{12}")
 _WHOLE = Depth(None, False)
 
 
-def ranked_documents(hits: Sequence[Hit], documents: CitableTexts) -> list[str] | str:
+def ranked_documents(
+    hits: Sequence[Hit], documents: CitableTexts, judged: Collection[str]
+) -> list[str] | str:
     """Return the ids of the documents of the hits, each once in their order, or why they cannot be told.
 
-    With the documents at hand, a document may be named in any of its ways; any other name is an id. The
-    scores of rankings and blame go by the same.
+    With the documents at hand, a document may be named in any of its ways; any other name is an id. Of a hit
+    with several names the first counts that means a document, or is ``judged``. The scores of rankings and
+    blame go by the same.
     """
-    names = _document_names(hits)
+    names = _document_names(hits, lambda name: name in judged or documents.document(name))
     if names and _are_own_chunks(names):
         return "its hits are chunks that do not tell their documents"
     return list(dict.fromkeys(map(documents.id_of, names)))
 
 
-def _document_names(hits: Iterable[Hit]) -> list[str]:
-    return [hit.id if hit.span is None else hit.span.doc_id for hit in hits]
+def _document_names(hits: Iterable[Hit], is_known: Callable[[str], object]) -> list[str]:
+    return [hit.id if hit.span is None else hit.span.doc_id for hit in resolve_names(tuple(hits), is_known)]
 
 
 def _are_own_chunks(ids: Sequence[str]) -> bool:
@@ -74,7 +79,7 @@ class RankingReader(Reader):
             raise NoValueError(NO_TRUTH.format("documents"))
         if not self.response.hits and not self.response.retrieved_nothing:
             raise NoValueError(NO_HITS)
-        ranking = ranked_documents(self.response.hits, documents)
+        ranking = ranked_documents(self.response.hits, documents, sample.relevant_documents)
         if isinstance(ranking, str):
             raise NoValueError(ranking)
         grades = {documents.id_of(name): grade for name, grade in sample.relevant_documents.items()}
@@ -103,7 +108,8 @@ class HitsReader(Reader):
 
         A chunk with a position counts by the id of its text.
         """
-        relevant, found = self.sample.relevant_chunk_ids, [hit.id for hit in self.response.hits]
+        relevant = self.sample.relevant_chunk_ids
+        found = [hit.id for hit in resolve_names(self.response.hits, relevant.__contains__)]
         if relevant and not found and not self.response.retrieved_nothing:
             raise NoValueError(NO_HITS)
         if not relevant:
@@ -204,22 +210,42 @@ def find_misnamed(
 def _misnamed_documents(
     samples: Iterable[Sample], responses: Iterable[Response], documents: SearchedDocuments, least: float
 ) -> str | None:
-    names = dict.fromkeys(chain.from_iterable(_document_names(each.hits) for each in responses))
-    names = {name: None for name in names if not _are_own_chunks([name])}
-    if documents.texts:
-        return _mismatch(names, documents.texts.document, least)
     judged = dict.fromkeys(chain.from_iterable(each.relevant_documents for each in samples))
-    return _mismatch(names, judged.__contains__, 0, example=next(iter(judged), None))
+    texts, names = documents.texts, dict[str, None]()
+    is_known: Callable[[str], Any] = texts.document if texts else judged.__contains__
+    is_noticed = False
+    for hits in (each.hits for each in responses):
+        is_noticed = is_noticed or _notice_two_documents(hits, texts)
+        names |= dict.fromkeys(_document_names(hits, is_known))
+    names = {name: None for name in names if not _are_own_chunks([name])}
+    if texts:
+        return _mismatch(names, is_known, least)
+    return _mismatch(names, is_known, 0, example=next(iter(judged), None))
+
+
+def _notice_two_documents(hits: Iterable[Hit], texts: CitableTexts) -> bool:
+    """Warn of the first hit whose names mean different documents, of which the first counts."""
+    for hit in hits:
+        found = {document.id: name for name in hit.names if (document := texts.document(name)) is not None}
+        if len(found) > 1:
+            names = [shown(name) for name in hit.names if name in found.values()]
+            told = f"a retrieved item is named {names[0]} and {names[1]}, which are different documents"
+            warnings.warn(
+                f"{told}; the first counts. To change it, set responsePaths.retrieved.", stacklevel=2
+            )
+            return True
+    return False
 
 
 def _misnamed_chunks(
     samples: Iterable[Sample], responses: Iterable[Response], _: SearchedDocuments, least: float
 ) -> str | None:
-    names = dict.fromkeys(hit.id for each in responses for hit in each.hits)
     judged = dict.fromkeys(chain.from_iterable(each.relevant_chunk_ids for each in samples))
     is_known: Callable[[str], Any] = judged.__contains__
     if _are_own_chunks(list(judged)):
         is_known = _OWN_CHUNK_ID.fullmatch
+    resolved = (resolve_names(each.hits, is_known) for each in responses)
+    names = dict.fromkeys(hit.id for hits in resolved for hit in hits)
     return _mismatch(names, is_known, 0, example=next(iter(judged), None))
 
 
@@ -230,7 +256,7 @@ def _misnamed_spans(
     texts: dict[tuple[str, str | None], None] = {}
     for each in responses:
         if each.hits and all(hit.span is not None for hit in each.hits):
-            names |= dict.fromkeys(_document_names(each.hits))
+            names |= dict.fromkeys(_document_names(each.hits, documents.texts.document))
         else:
             texts |= dict.fromkeys(_own_texts(each))
     if not documents.texts:

@@ -110,7 +110,7 @@ def retrieved_truth(
         is_by_words = any(fates[text] == "found" for text in by_words) and bool(wanted.points)
         doubt = find_doubt(wanted, lacking, texts, asked) if is_by_words else None
         return _found_passages(fates, doubt=doubt)
-    ids = {hit.id for hit in response.hits}
+    ids = {name for hit in response.hits for name in (hit.id, *hit.names)}
     if sample.relevant_chunk_ids and ids:
         chunks = sample.relevant_chunk_ids
         return _found("relevant chunks", len(chunks), [each for each in chunks if each not in ids])
@@ -266,7 +266,7 @@ def _by_documents(
     if not relevant or not response.hits:
         return None
     documents = documents or CitableTexts(())
-    ranked = ranked_documents(response.hits, documents)
+    ranked = ranked_documents(response.hits, documents, sample.relevant_documents)
     if isinstance(ranked, str):
         return RetrievedTruth(None, ranked)
     if documents and not any(map(documents.document, ranked)):  # a whole run may name documents in other ways

@@ -27,7 +27,13 @@ from rag_evaluation_framework.errors import (
     in_full,
     shown,
 )
-from rag_evaluation_framework.evaluation.agent_shapes import AnswerReader, ReadAnswer, hits_of, shape
+from rag_evaluation_framework.evaluation.agent_shapes import (
+    AnswerReader,
+    ReadAnswer,
+    hits_of,
+    resolve_names,
+    shape,
+)
 from rag_evaluation_framework.evaluation.frameworks import (
     FrameworkSystem,
     existing_index,
@@ -52,6 +58,7 @@ from rag_evaluation_framework.records.responses import (
     RETRIEVAL,
     TURNS,
     History,
+    Hit,
     Request,
     Response,
     unread_field,
@@ -105,7 +112,7 @@ class RecordedRows(_Held):
         """Return what a sample holds; one without an answer is a failure, unless it only retrieves."""
         recorded = sample.recorded
         if recorded is not None and sample.trace is not None:
-            return _traced(recorded, sample.trace)
+            return _traced(sample, recorded, sample.trace)
         is_answered = recorded is not None and (
             recorded.answer is not None or (not self._retrieval and is_retrieval_only(sample))
         )
@@ -117,18 +124,18 @@ class RecordedRows(_Held):
             contexts=recorded.contexts,
             context_origin="dataset" if recorded.contexts else None,
             retrieved_nothing=recorded.retrieved_nothing and not recorded.retrieved,
-            hits=hits_of(recorded.retrieved),
+            hits=_known_hits(sample, hits_of(recorded.retrieved)),
             citations=recorded.citations,
             usage=recorded.usage,
             latency_ms=recorded.latency_ms,
         )
 
 
-def _traced(recorded: Recorded, trace: Trace) -> Response:
+def _traced(sample: Sample, recorded: Recorded, trace: Trace) -> Response:
     """Return what a trace recorded; one that failed, or neither answers nor retrieves, is a failure."""
     if recorded.answer is None and trace.error is not None:
         raise TargetError("recorded-error", trace.error)
-    hits = hits_of(recorded.retrieved)
+    hits = _known_hits(sample, hits_of(recorded.retrieved))
     if recorded.answer is None and not (hits or recorded.contexts or recorded.retrieved_nothing):
         raise TargetError("no-recorded-answer", "the trace says neither what was answered nor retrieved")
     told = {name: trace.total(name) for name in ("input_tokens", "output_tokens", "cost_usd")}
@@ -142,6 +149,13 @@ def _traced(recorded: Recorded, trace: Trace) -> Response:
         latency_ms=trace.took_ms,
         metadata=_RETRIEVAL if recorded.answer is None else {},
     )
+
+
+def _known_hits(sample: Sample, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
+    """Return hits under the names by which a sample knows what is relevant."""
+    if not any(hit.names for hit in hits):
+        return hits
+    return resolve_names(hits, {*sample.relevant_documents, *sample.relevant_chunk_ids}.__contains__)
 
 
 def holds_retrieval(sample: Sample) -> bool:
@@ -310,7 +324,7 @@ def response_of(
         metadata[unread_field("citations")] = last.unread_citations
     return Response(
         text=last.text,
-        hits=last.hits,
+        hits=_known_hits(sample, last.hits),
         retrieved_nothing=last.retrieved_nothing
         or (row.retrieved_nothing and not last.contexts and not last.hits),
         contexts=last.contexts or row.contexts,

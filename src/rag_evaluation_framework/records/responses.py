@@ -37,12 +37,16 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing a retriever found: a document, or a chunk with its characters."""
+    """One thing a retriever found: a document, or a chunk with its characters.
+
+    ``names`` are all of its names where it has several, such as those of the chunk and of its document.
+    """
 
     id: str
     score: float | None = None
     span: CharacterSpan | None = None
     text: str | None = None
+    names: tuple[str, ...] = ()
 
     __repr__ = short_repr
 

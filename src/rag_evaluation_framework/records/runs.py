@@ -437,7 +437,8 @@ def _hit_fields(hit: Hit) -> dict[str, Any]:
 
 def _hit(written: Mapping[str, Any]) -> Hit:
     span = written.get("span")
-    return Hit(**{**written, "span": None if span is None else CharacterSpan(*span)})
+    place = None if span is None else CharacterSpan(*span)
+    return Hit(**{**written, "span": place, "names": tuple(written.get("names", ()))})
 
 
 def _citation(written: Mapping[str, Any]) -> Citation:
