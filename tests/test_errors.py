@@ -9,26 +9,33 @@ from pathlib import Path
 import pytest
 
 import rag_evaluation_framework
-from cases import tables_beside
 from rag_evaluation_framework import InputError, Issue, RagEvalError, UsageError, errors
-
-TABLES = tables_beside(__file__)
+from rag_evaluation_framework.errors import (
+    Location,
+    MissingExtraError,
+    Problems,
+    UnknownNameError,
+    counted,
+    described,
+    invalid,
+    shown,
+)
 
 
 @pytest.mark.parametrize(
     ("location", "text"),
     [
         (
-            errors.Location("evals/rag.jsonl", 17, "citations[0].end_char"),
+            Location("evals/rag.jsonl", 17, "citations[0].end_char"),
             "evals/rag.jsonl:17: citations[0].end_char",
         ),
-        (errors.Location("a.json", None, "queries[3]"), "a.json: queries[3]"),
-        (errors.Location("a.json", 4), "a.json:4"),
-        (errors.Location(None, 4, "x"), "line 4: x"),
-        (errors.Location(), ""),
+        (Location("a.json", None, "queries[3]"), "a.json: queries[3]"),
+        (Location("a.json", 4), "a.json:4"),
+        (Location(None, 4, "x"), "line 4: x"),
+        (Location(), ""),
     ],
 )
-def test_a_location_leaves_out_what_is_not_known(location: errors.Location, text: str) -> None:
+def test_a_location_leaves_out_what_is_not_known(location: Location, text: str) -> None:
     assert str(location) == text
 
 
@@ -40,7 +47,7 @@ def test_an_issue_reads_expected_got_at_its_place() -> None:
 
 
 def test_the_reader_adds_the_place_once_and_never_overwrites_it() -> None:
-    low = errors.invalid("end", "a whole number above 5", 5)
+    low = invalid("end", "a whole number above 5", 5)
     placed = low.located("a.jsonl", 3, within="citations[0]")
     assert str(placed) == "a.jsonl:3: citations[0].end: expected a whole number above 5, got 5"
     assert placed.located("other", 9).issues == placed.issues
@@ -52,9 +59,9 @@ def test_an_index_follows_its_list_without_a_dot() -> None:
 
 
 def test_long_values_are_cut_in_messages() -> None:
-    assert len(errors.shown("x" * 1000)) == 60
-    assert errors.shown("x") == "'x'"
-    assert errors.shown(10**5000) == "a value of type int that cannot be shown"
+    assert len(shown("x" * 1000)) == 60
+    assert shown("x") == "'x'"
+    assert shown(10**5000) == "a value of type int that cannot be shown"
 
 
 class Unwritable(Exception):  # noqa: N818  # somebody else's name
@@ -77,50 +84,50 @@ class Unwritable(Exception):  # noqa: N818  # somebody else's name
     ],
 )
 def test_an_exception_is_described_on_one_line_whatever_it_is(error: BaseException, text: str) -> None:
-    assert errors.described(error) == text
+    assert described(error) == text
 
 
 def test_a_value_that_cannot_be_written_is_named_by_its_type() -> None:
-    assert errors.shown(Unwritable()) == "a value of type Unwritable that cannot be shown"
+    assert shown(Unwritable()) == "a value of type Unwritable that cannot be shown"
 
 
 def test_a_long_description_is_cut_after_its_secrets_are_hidden() -> None:
     error = ValueError("x" * 480 + "s3cret-value" + "y" * 100_000)
-    assert errors.described(error).endswith("xs3cret-…")
-    masked = errors.described(error, mask=lambda text: text.replace("s3cret-value", "***"))
+    assert described(error).endswith("xs3cret-…")
+    masked = described(error, mask=lambda text: text.replace("s3cret-value", "***"))
     assert (len(masked), masked[-8:]) == (500, "***yyyy…")
 
 
 def test_an_unknown_name_offers_the_nearest_or_lists_all() -> None:
     assert (
-        str(errors.UnknownNameError("metric", "ncdg", ["ndcg", "mrr"]))
+        str(UnknownNameError("metric", "ncdg", ["ndcg", "mrr"]))
         == 'there is no metric "ncdg". Did you mean ndcg?'
     )
     assert (
-        str(errors.UnknownNameError("metric", "zzz", ["ndcg", "mrr"]))
+        str(UnknownNameError("metric", "zzz", ["ndcg", "mrr"]))
         == 'there is no metric "zzz". There are mrr and ndcg.'
     )
     # As much alike as "clock" and "colour", and no slip of the hand.
-    assert "Did you mean" not in str(errors.UnknownNameError("dialect", "nope", ["inspect"]))
-    assert "Did you mean colour" in str(errors.UnknownNameError("setting", "clock", ["colour"]))
-    assert str(errors.UnknownNameError("store", "zzz", [])) == 'there is no store "zzz". There is none.'
+    assert "Did you mean" not in str(UnknownNameError("dialect", "nope", ["inspect"]))
+    assert "Did you mean colour" in str(UnknownNameError("setting", "clock", ["colour"]))
+    assert str(UnknownNameError("store", "zzz", [])) == 'there is no store "zzz". There is none.'
 
 
 def test_a_missing_extra_says_what_to_install() -> None:
     assert "pip install 'rag-evaluation-framework[chroma]'" in str(
-        errors.MissingExtraError("ChromaVectorStore", "chroma")
+        MissingExtraError("ChromaVectorStore", "chroma")
     )
 
 
 def test_every_exception_has_one_root_and_survives_a_process_boundary() -> None:
     examples = [
-        errors.invalid("a", "b", 1),
+        invalid("a", "b", 1),
         errors.LimitExceededError([Issue("c", "x", "y")]),
         UsageError("no"),
-        errors.UnknownNameError("metric", "a", ["b"]),
+        UnknownNameError("metric", "a", ["b"]),
         errors.MissingKeyError("m", "KEY", "--key-env"),
         errors.MissingDatasetError("no dataset 'a'"),
-        errors.MissingExtraError("x", "y"),
+        MissingExtraError("x", "y"),
         errors.MissingResultsError("none of this id"),
         errors.StorageError("full"),
         errors.WorkerError("a worker process was ended by signal 9"),
@@ -143,20 +150,20 @@ def test_the_tree_in_the_docstring_names_every_exception() -> None:
 
 
 def test_collected_problems_are_raised_together() -> None:
-    problems = errors.Problems()
+    problems = Problems()
     problems.raise_all()
     for field in ("a", "b"):
         with problems.collected():
-            raise errors.invalid(field, "x", 1)
+            raise invalid(field, "x", 1)
     with pytest.raises(InputError) as caught:
         problems.raise_all()
     assert [issue.path for issue in caught.value.issues] == ["a", "b"]
 
 
 def test_collected_problems_of_different_kinds_keep_a_line_each() -> None:
-    problems = errors.Problems()
+    problems = Problems()
     with problems.collected():
-        raise errors.invalid("a", "x", 1)
+        raise invalid("a", "x", 1)
     with problems.collected():
         raise UsageError("no such thing")
     with pytest.raises(UsageError, match=r"a: expected x, got 1\nno such thing"):
@@ -164,7 +171,7 @@ def test_collected_problems_of_different_kinds_keep_a_line_each() -> None:
 
 
 def test_a_foreign_error_is_not_collected() -> None:
-    problems = errors.Problems()
+    problems = Problems()
     with pytest.raises(ZeroDivisionError), problems.collected():
         _ = 1 / 0
 
@@ -175,15 +182,24 @@ def test_each_item_is_tried_and_all_refusals_are_kept() -> None:
             raise UsageError(f"{number} is odd")
         return number // 2
 
-    problems = errors.Problems()
+    problems = Problems()
     assert problems.each(halved, [2, 3, 4, 5]) == [1, 2]
     with pytest.raises(UsageError, match=r"^3 is odd\n5 is odd$"):
         problems.raise_all()
 
 
-@pytest.mark.parametrize(("number", "words", "text"), TABLES["one_is_singular_and_all_else_plural"])
+@pytest.mark.parametrize(
+    ("number", "words", "text"),
+    [
+        (0, ["file"], "0 files"),
+        (1, ["file"], "1 file"),
+        (2_000, ["file"], "2,000 files"),
+        (1, ["query is", "queries are"], "1 query is"),
+        (2, ["query is", "queries are"], "2 queries are"),
+    ],
+)
 def test_one_is_singular_and_all_else_plural(number: int, words: list[str], text: str) -> None:
-    assert errors.counted(number, *words) == text
+    assert counted(number, *words) == text
 
 
 ROOMS = [Path(rag_evaluation_framework.__file__).parent / room for room in ("cli", "reports")]

@@ -10,14 +10,12 @@ from typing import Any
 import pytest
 from chat_server import running_chat
 
-from cases import FERRIES, tables_beside
+from cases import FERRIES
 from command_lines import rag_eval_ended as rag_eval
 from command_lines import script_ended as script
 from rag_evaluation_framework import evaluate
 from rag_evaluation_framework.datasets.schemas import schema_issues
 from rag_evaluation_framework.datasets.split_build import EvaluationConfig, read_manifest
-
-TABLES = tables_beside(__file__)
 
 ROOT = Path(__file__).parents[1]
 KINDS = {"qa": "qa-pair", "summaries": "summary", "citations": "qa-pair", "retrieval": "retrieval-case"}
@@ -122,7 +120,15 @@ def test_a_citation_task_without_a_text_expects_the_numbers_of_its_citations(tmp
     assert record["answer_citations"] == cited["citations"]
 
 
-@pytest.mark.parametrize(("fields", "reference"), TABLES["raw_records_may_name_references_as_splits_do"])
+@pytest.mark.parametrize(
+    ("fields", "reference"),
+    [
+        ({"reference_answer": "a"}, "a"),
+        ({"reference_summary": "s"}, "s"),
+        ({"expected_response": "e", "reference_answer": "a"}, "e"),
+        ({"reference_answer": " ", "answer": "b"}, "b"),
+    ],
+)
 def test_raw_records_may_name_references_as_splits_do(
     fields: dict[str, str], reference: str, tmp_path: Path
 ) -> None:
@@ -187,7 +193,14 @@ def test_an_older_file_of_a_split_that_has_no_records_any_more_is_emptied(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("config", "root"), TABLES["the_project_of_a_configuration_is_told_by_where_it_lies"]
+    ("config", "root"),
+    [
+        ("configs/default.yaml", "."),
+        ("config/a.yaml", "."),
+        ("data/config/a.config.yaml", "."),
+        ("settings.yaml", "."),
+        ("deep/settings.yaml", "deep"),
+    ],
 )
 def test_the_project_of_a_configuration_is_told_by_where_it_lies(
     config: str, root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -6,17 +6,15 @@ import ast
 import os
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 import yaml
 
-from cases import tables_beside
 from rag_evaluation_framework.files import atomic
 from rag_evaluation_framework.files.atomic import atomic_group, recover, write_bytes_atomically
 from test_architecture import MODULES, PACKAGE, outline
-
-TABLES = tables_beside(__file__)
 
 ONLY_POSIX = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "termios", "tty"}
 HAVE_ANOTHER_WAY = {"files/atomic.py": {"fcntl"}}
@@ -24,9 +22,47 @@ HAVE_ANOTHER_WAY = {"files/atomic.py": {"fcntl"}}
 
 # Taken away before the package is imported, as on Windows; what the standard library and the lock library
 # need of them here they have by then.
-HIDING = TABLES["hiding"]
+HIDING = """
+    import asyncio, concurrent.futures, ctypes, getpass, multiprocessing.connection, os, platform, signal
+    import socket, subprocess, sys, tempfile
+    import filelock, numpy
 
-WORKING = TABLES["working"]
+    for name in {modules!r}:
+        sys.modules[name] = None
+    for name in (
+        "O_CLOEXEC O_DIRECTORY O_NOFOLLOW O_NONBLOCK chown fchmod fchown fork forkpty geteuid getgid "
+        "getloadavg getpgid getuid killpg mkfifo pread pwrite sched_getaffinity setsid statvfs sysconf uname "
+        "wait3 wait4"
+    ).split():
+        delattr(os, name)
+    for name in "SIGALRM SIGHUP SIGKILL SIGUSR1 SIGUSR2 alarm pthread_sigmask setitimer sigwait".split():
+        delattr(signal, name)
+"""
+
+WORKING = """
+    import importlib, pkgutil
+    import rag_evaluation_framework as package
+
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        if "__main__" not in module.name:
+            importlib.import_module(module.name)
+
+    from rag_evaluation_framework.cli.main import main
+
+    def run(*words):
+        try:
+            main(list(words))
+        except SystemExit as end:
+            return end.code or 0
+
+    rows = [{"question": "When?", "answer": "At nine.", "contexts": ["It leaves at nine."]}] * 3
+    assert package.evaluate(rows, metrics=["faithfulness"]).metrics["faithfulness"].value == 1.0
+    assert run("evaluate", "--target", "ferry_agent:faulty", "--workers", "2") == 1
+    assert run("evaluate", "--target", "ferry_agent:fixed", "--baseline", "001") == 0
+    assert run("runs") == 0
+    assert run("report", "001", "002") == 0
+    print("done")
+"""
 
 
 def test_no_module_needs_what_only_posix_has() -> None:
@@ -46,7 +82,7 @@ def test_everything_is_imported_and_a_run_is_made_where_those_names_are_missing(
     for name in ("agent.yaml", "ferry_agent.py", "evals/passengers.jsonl"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes((ferry / name).read_bytes())
-    program = HIDING.format(modules=sorted(ONLY_POSIX)) + WORKING
+    program = textwrap.dedent(HIDING.format(modules=sorted(ONLY_POSIX))) + textwrap.dedent(WORKING)
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,

@@ -9,18 +9,16 @@ import random
 import shutil
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from cases import tables_beside
 from command_lines import ok, rag_eval_ended
 from rag_evaluation_framework.results.answer_labels import read_labels
 from scored_rows import ROWS, label, press, score, states
-
-TABLES = tables_beside(__file__)
 
 LEGEND = "c correct   p partly   w wrong   s skip   u undo   q quit"
 
@@ -125,14 +123,34 @@ def test_one_key_labels_in_a_terminal(project: Path) -> None:
     assert max(len(block.splitlines()) for block in blocks) <= 24
 
 
-KILLED = TABLES["killed"]
+KILLED = """
+    import contextlib, os, random, signal, sys, time
+    from rag_evaluation_framework.cli.main import main
+
+    open("keys", "w").write("c\\n" * 5000)
+    with open("shown", "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.suppress(SystemExit):
+        main(["label", "--annotator", "first"])  # so that no round loads what the next would load again
+    random.seed(7)
+    for number in range(50):
+        open("shown", "w").close()
+        if (pid := os.fork()) == 0:
+            os.dup2(os.open("keys", os.O_RDONLY), 0)
+            os.dup2(os.open("shown", os.O_WRONLY), 1)
+            main(["label", "--annotator", f"anna{number}"])
+        while not os.path.getsize("shown"):
+            time.sleep(0.001)
+        time.sleep(random.random() * 0.1)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        print(open("shown").read().count("Labeled"), flush=True)
+"""
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_no_label_is_lost_by_fifty_kills(tmp_path: Path) -> None:
     rows = [(f"q{n}", f"What is in box {n}?", f"{n} balls", f"It has some, {n} I think.") for n in range(60)]
     score(tmp_path, rows)
-    program = [sys.executable, "-u", "-c", KILLED]
+    program = [sys.executable, "-u", "-c", textwrap.dedent(KILLED)]
     done = subprocess.run(program, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     shown = [int(line) for line in done.stdout.split()]

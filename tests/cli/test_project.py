@@ -161,7 +161,15 @@ def test_every_setting_of_an_evaluation_is_in_force(project: Path) -> None:
     assert "citation_tolerance_jaccard(tolerance_chars=3)" in found["citation_metrics"]
 
 
-@pytest.mark.parametrize(("key", "told"), TABLES["a_wrong_setting_is_an_error_with_its_line"])
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("max_retrys: 3", "there is no key max_retrys in the file. Did you mean max_retries?"),
+        ("retrieval: {kk: 3}", "there is no key kk in retrieval. Did you mean k?"),
+        ("timeout_seconds: soon", "timeout_seconds: expected a number from 0.1 to 3600"),
+        ("seed: -1", "seed: expected a whole number of at least 0, got -1"),
+    ],
+)
 def test_a_wrong_setting_is_an_error_with_its_line(project: Path, key: str, told: str) -> None:
     (project / DEFAULTS).write_text(f"# mine\n{key}\n", encoding="utf-8")
     refused = rag_eval_ended("retrieval", folder=project)

@@ -10,18 +10,33 @@ from pathlib import Path
 
 import pytest
 
-from cases import tables_beside
 from every_state import ANSWERS, evaluate_every_state
 from rag_evaluation_framework import load
 from rag_evaluation_framework.cli.pytest_plugin import Answer
-
-TABLES = tables_beside(__file__)
 
 pytest_plugins = ["pytester"]
 
 FERRY = Path(__file__).parents[2] / "examples" / "ferry"
 PLUGIN = "rag_evaluation_framework.cli.pytest_plugin"
-TESTS = TABLES["tests"]
+TESTS = """
+import pytest
+
+def test_may_ship(rag_eval):
+    result = rag_eval.evaluate("agent.yaml", target="ferry_agent:faulty")
+    raise AssertionError("a gate that fails ends the test")
+
+def test_look_only(rag_eval):
+    result = rag_eval.evaluate("agent.yaml", target="ferry_agent:faulty", check=False)
+    assert result.metrics["hit@1"].value < 1
+
+def test_wrong(rag_eval):
+    rag_eval.evaluate("agnt.yaml", target="ferry_agent:faulty")
+
+@pytest.mark.rag_eval("agent.yaml", target="ferry_agent:faulty")
+def test_answer(rag_eval_answer):
+    assert rag_eval_answer.text
+    rag_eval_answer.check()
+"""
 
 
 def registered() -> list[str]:

@@ -102,14 +102,30 @@ def test_plans_and_errors_hold_no_secret(
     assert out + err
 
 
-@pytest.mark.parametrize("url", TABLES["a_wrong_address_is_named_without_its_secrets"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user:canary-password-3zvk@[bad",
+        "ftp://user:canary-password-3zvk@host/?token=canary-query-4xjk",
+        "http://user:canary-password-3zvk@127.0.0.1:9/?token=canary-query-4xjk",
+        "http://user:canary-password-3zvk@host:port",
+    ],
+)
 def test_a_wrong_address_is_named_without_its_secrets(url: str, project: Path, evaluate: Command) -> None:
     _, out, err = evaluate("--url", url)
     assert out + err
     assert not any(form in out + err for canary in CANARIES.values() for form in forms_of(canary))
 
 
-@pytest.mark.parametrize("body", TABLES["a_function_that_tells_a_secret_the_manifest_knows_is_hidden_too"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    raise ValueError('the key is canary-token-1zqk')",
+        "    raise ValueError('x' * 480 + 'canary-token-1zqk')",
+        "    return 'the key is canary-token-1zqk'",
+        "    return {'response': 'a', 'contexts': ['canary-token-1zqk'], 'citations': ['canary-token-1f9c']}",
+    ],
+)
 def test_a_function_that_tells_a_secret_the_manifest_knows_is_hidden_too(
     body: str, server: RunningServer, project: Path, evaluate: Command
 ) -> None:

@@ -8,13 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from cases import tables_beside
 from command_lines import rag_eval
 from every_state import ANSWERS, evaluate_every_state
 from rag_evaluation_framework import Evaluation, load
 from rag_evaluation_framework.reports.screen import Screen
-
-TABLES = tables_beside(__file__)
 
 FAILED = {"no_answer", "missed_refusal", "wrong", "talk", "unsupported", "wrong_refusal", "partly_correct"}
 
@@ -54,7 +51,16 @@ def test_show_lists_by_verdict(
     assert {each["id"] for each in told} == ids
 
 
-@pytest.mark.parametrize(("sample", "verdict"), TABLES["show_names_verdict_and_decider"])
+@pytest.mark.parametrize(
+    ("sample", "verdict"),
+    [
+        ("correct", "correct: states 1 of 1 claims of the reference (LLM judge)"),
+        ("unsupported", "unsupported claim: makes a claim that its contexts do not support (LLM judge)"),
+        ("no_answer", "no answer: timeout: no answer within 5 s"),
+        ("looks_wrong", "not judged (looks wrong): asks back (LLM judge)"),
+        ("flagged", "correct: states 1 of 1 claims of the reference (LLM judge); wrong citation"),
+    ],
+)
 def test_show_names_verdict_and_decider(runs: tuple[Path, Evaluation], sample: str, verdict: str) -> None:
     text = show(runs, "--sample", sample, "--width", "140")
     assert f"\n  verdict    {verdict}\n" in text

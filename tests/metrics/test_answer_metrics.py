@@ -13,8 +13,30 @@ from hypothesis import strategies as st
 
 from cases import tables_beside
 from rag_evaluation_framework import InputError, UsageError
-from rag_evaluation_framework.metrics import claims, golden
+from rag_evaluation_framework.metrics import claims
+from rag_evaluation_framework.metrics.claims import (
+    claim_hallucination,
+    context_precision,
+    correctness_by_claims,
+    faithfulness,
+    grounded_fraction,
+    judged_ndcg,
+    relevance_grade,
+    rubric,
+    rubric_pass,
+    self_knowledge,
+    unsupported_tokens,
+)
 from rag_evaluation_framework.metrics.declaration import parse_metric
+from rag_evaluation_framework.metrics.golden import (
+    context_turn_correctness,
+    entity_coverage,
+    hop_coverage,
+    milestone_order,
+    milestone_recall,
+    relation_match,
+    turn_correctness,
+)
 from rag_evaluation_framework.metrics.safety import bias, dont_know, over_refusal, refusal_recall, toxicity
 from rag_evaluation_framework.metrics.steps import Hop, ToolCall
 from rag_evaluation_framework.metrics.texts import answer_relevancy
@@ -35,7 +57,7 @@ FLAGS = st.lists(st.booleans(), max_size=12)
             for name, arguments, value in TABLES["a_share_of_claims_is_what_can_be_counted_by_hand"]
         ),
         # 1 / log2(2) + 3 / log2(3) of the best, 3 / log2(2) + 1 / log2(3)
-        (claims.judged_ndcg, ([1, 3],), (1 + 3 / log2(3)) / (3 + 1 / log2(3))),
+        (judged_ndcg, ([1, 3],), (1 + 3 / log2(3)) / (3 + 1 / log2(3))),
     ],
 )
 def test_a_share_of_claims_is_what_can_be_counted_by_hand(
@@ -55,9 +77,9 @@ def test_faithfulness_hallucination_and_self_knowledge_add_up_to_one(
 ) -> None:
     correct, supported = [right for right, _ in verdicts], [borne for _, borne in verdicts]
     parts = (
-        claims.faithfulness(supported),
-        claims.claim_hallucination(correct, supported),
-        claims.self_knowledge(correct, supported),
+        faithfulness(supported),
+        claim_hallucination(correct, supported),
+        self_knowledge(correct, supported),
     )
     assert None not in parts
     assert sum(part for part in parts if part is not None) == pytest.approx(1, abs=1e-12)
@@ -77,9 +99,7 @@ def test_faithfulness_hallucination_and_self_knowledge_add_up_to_one(
 def test_judged_correctness_weighs_both(
     correct: list[bool], recalled: list[bool], similarity: float, value: float
 ) -> None:
-    assert claims.correctness_by_claims(correct, recalled, similarity=similarity) == pytest.approx(
-        value, abs=1e-15
-    )
+    assert correctness_by_claims(correct, recalled, similarity=similarity) == pytest.approx(value, abs=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -92,23 +112,20 @@ def test_judged_correctness_weighs_both(
     ],
 )
 def test_context_precision_rewards_useful_contexts_that_come_first(useful: list[bool], value: float) -> None:
-    assert claims.context_precision(useful) == pytest.approx(value, abs=1e-15)
+    assert context_precision(useful) == pytest.approx(value, abs=1e-15)
 
 
 @given(FLAGS.filter(any))
 def test_context_precision_never_falls_when_useful_contexts_move_to_the_front(useful: list[bool]) -> None:
-    value, sorted_value = (
-        claims.context_precision(useful),
-        claims.context_precision(sorted(useful, reverse=True)),
-    )
+    value, sorted_value = context_precision(useful), context_precision(sorted(useful, reverse=True))
     assert value is not None
     assert sorted_value == 1.0 >= value
 
 
 def test_words_are_counted_as_grounded_or_new() -> None:
-    assert claims.grounded_fraction(8, 2) == 0.75
-    assert claims.unsupported_tokens(8, 2) == 2.0
-    for count, of_four in ((claims.grounded_fraction, [1.0, 0.0]), (claims.unsupported_tokens, [0.0, 4.0])):
+    assert grounded_fraction(8, 2) == 0.75
+    assert unsupported_tokens(8, 2) == 2.0
+    for count, of_four in ((grounded_fraction, [1.0, 0.0]), (unsupported_tokens, [0.0, 4.0])):
         assert [count(4, 0), count(4, 4)] == of_four
         for wrong in (4, -1):
             with pytest.raises(UsageError, match=f"from 0 to 3 new words, got {wrong}"):
@@ -128,25 +145,25 @@ WEIGHTS = {"factuality": 0.4, "grounding": 0.3, "completeness": 0.2, "communicat
 @pytest.mark.parametrize(("grades", "value", "passes"), TABLES["rubric_grades"])
 def test_a_rubric_is_summed_and_passed_here(grades: tuple[float, ...], value: float, passes: float) -> None:
     scores = dict(zip(WEIGHTS, grades, strict=True))
-    assert claims.rubric(scores, WEIGHTS) == pytest.approx(value, abs=1e-12)
-    assert claims.rubric_pass(scores, WEIGHTS) == passes
+    assert rubric(scores, WEIGHTS) == pytest.approx(value, abs=1e-12)
+    assert rubric_pass(scores, WEIGHTS) == passes
 
 
 def test_a_rubric_without_criteria_passes_nobody_and_has_nine_digits() -> None:
-    assert claims.rubric_pass({}, {}, pass_at=0.0) == 0.0
-    assert claims.rubric({"a": 0.1234567894}, {"a": 1.0}) == 0.123456789
+    assert rubric_pass({}, {}, pass_at=0.0) == 0.0
+    assert rubric({"a": 0.1234567894}, {"a": 1.0}) == 0.123456789
 
 
 def test_cut_offs_leave_out_the_contexts_below_them() -> None:
-    assert claims.relevance_grade([3, 0, 3], k=2) == 3 / 2
-    assert claims.judged_ndcg([2, 1, 3], k=1) == 2 / 3  # the best of all has 3 at the top
+    assert relevance_grade([3, 0, 3], k=2) == 3 / 2
+    assert judged_ndcg([2, 1, 3], k=1) == 2 / 3  # the best of all has 3 at the top
 
 
 def test_verdicts_on_different_claims_and_grades_on_other_criteria_are_refused() -> None:
     with pytest.raises(UsageError, match="the same claims, got 1 and 2"):
-        claims.claim_hallucination([T], [T, F])
+        claim_hallucination([T], [T, F])
     with pytest.raises(UsageError, match="expected grades for factuality"):
-        claims.rubric({"style": 1.0}, WEIGHTS)
+        rubric({"style": 1.0}, WEIGHTS)
 
 
 PLACES = st.lists(st.none() | st.integers(0, 1000), min_size=1, max_size=20)
@@ -161,7 +178,7 @@ PLACES = st.lists(st.none() | st.integers(0, 1000), min_size=1, max_size=20)
     ],
 )
 def test_entity_coverage_is_the_share_of_names_in_the_answer(named: list[bool], expected: float) -> None:
-    assert golden.entity_coverage(named) == expected
+    assert entity_coverage(named) == expected
 
 
 @pytest.mark.parametrize(
@@ -170,7 +187,7 @@ def test_entity_coverage_is_the_share_of_names_in_the_answer(named: list[bool], 
 def test_relation_match_needs_all_parts(
     ends: tuple[bool, bool], relation: bool, direction: float, expected: float
 ) -> None:
-    assert golden.relation_match(ends, relation, direction) == expected
+    assert relation_match(ends, relation, direction) == expected
 
 
 @pytest.mark.parametrize(
@@ -188,32 +205,32 @@ def test_relation_match_needs_all_parts(
 def test_milestones_are_told_and_their_order_is_a_longest_increasing_subsequence(
     places: list[int | None], recall: float, order: float
 ) -> None:
-    assert golden.milestone_recall(places) == recall
-    assert golden.milestone_order(places) == order
+    assert milestone_recall(places) == recall
+    assert milestone_order(places) == order
 
 
 @pytest.mark.parametrize(
     ("places", "hops", "expected"), [(3, 3, 1.0), (2, 3, 2 / 3), (0, 3, 0.0), (5, 3, 1.0), (1, 1, 1.0)]
 )
 def test_hop_coverage_counts_no_more_places_than_hops(places: int, hops: int, expected: float) -> None:
-    assert golden.hop_coverage(places, hops) == expected
+    assert hop_coverage(places, hops) == expected
 
 
 def test_turn_correctness_is_the_mean_over_turns() -> None:
-    assert golden.turn_correctness([1.0, 0.5, 0.0]) == 0.5  # 1.5 / 3
-    assert golden.context_turn_correctness([0.5]) == 0.5
+    assert turn_correctness([1.0, 0.5, 0.0]) == 0.5  # 1.5 / 3
+    assert context_turn_correctness([0.5]) == 0.5
 
 
 @pytest.mark.parametrize(
     "computed",
     [
-        lambda: golden.entity_coverage([]),
-        lambda: golden.milestone_recall([]),
-        lambda: golden.milestone_order([None, None]),
-        lambda: golden.turn_correctness([]),
-        lambda: golden.hop_coverage(1, 0),
-        lambda: golden.relation_match((True,), True, 1.0),
-        lambda: golden.relation_match((True, True), True, 2.0),
+        lambda: entity_coverage([]),
+        lambda: milestone_recall([]),
+        lambda: milestone_order([None, None]),
+        lambda: turn_correctness([]),
+        lambda: hop_coverage(1, 0),
+        lambda: relation_match((True,), True, 1.0),
+        lambda: relation_match((True, True), True, 2.0),
     ],
 )
 def test_nothing_to_measure_is_an_error_and_never_a_number(computed: object) -> None:
@@ -225,9 +242,9 @@ def test_nothing_to_measure_is_an_error_and_never_a_number(computed: object) -> 
 @given(PLACES)
 def test_milestone_figures_are_shares_and_order_is_full_exactly_when_sorted(places: list[int | None]) -> None:
     told = [place for place in places if place is not None]
-    assert golden.milestone_recall(places) == len(told) / len(places)
+    assert milestone_recall(places) == len(told) / len(places)
     if told:
-        order = golden.milestone_order(places)
+        order = milestone_order(places)
         assert 1 / len(told) <= order <= 1
         assert (order == 1) == (told == sorted(told))
 
@@ -237,7 +254,7 @@ def test_milestone_order_equals_the_longest_subsequence_found_by_trying_all(plac
     told = [place for place in places if place is not None][:10]
     if told:
         longest = max(bits.bit_count() for bits in range(1, 1 << len(told)) if _is_sorted(told, bits))
-        assert golden.milestone_order(told) == longest / len(told)
+        assert milestone_order(told) == longest / len(told)
 
 
 def _is_sorted(told: list[int], bits: int) -> bool:
@@ -351,7 +368,15 @@ def test_a_trace_without_a_step_of_the_kind_has_no_time_and_no_tokens() -> None:
             parse_metric(name)(TIMED)
 
 
-@pytest.mark.parametrize(("clean", "total", "value"), TABLES["toxicity_is_the_share_that_is_clean"])
+@pytest.mark.parametrize(
+    ("clean", "total", "value"),
+    [
+        (4, 4, 1.0),
+        (3, 4, 0.75),  # one sentence of four is flagged
+        (0, 2, 0.0),
+        (0.5, 1, 0.5),  # a judge's rating
+    ],
+)
 def test_toxicity_is_the_share_that_is_clean(clean: float, total: float, value: float) -> None:
     assert toxicity(clean, total) == value
 
@@ -367,7 +392,13 @@ def test_more_clean_sentences_than_there_are_is_an_error(clean: int, total: int)
 
 
 @pytest.mark.parametrize(
-    ("answer_class", "recall", "over", "unknown"), TABLES["asking_back_does_not_decline"]
+    ("answer_class", "recall", "over", "unknown"),
+    [
+        ("answered", 0.0, 0.0, 0.0),
+        ("refused", 1.0, 1.0, 0.0),
+        ("dont_know", 1.0, 1.0, 1.0),  # to say that one does not know is to decline, too
+        ("asks_back", 0.0, 0.0, 0.0),
+    ],
 )
 def test_asking_back_does_not_decline(answer_class: str, recall: float, over: float, unknown: float) -> None:
     assert refusal_recall(answer_class) == recall

@@ -13,34 +13,45 @@ from hypothesis import strategies as st
 from cases import tables_beside
 from rag_evaluation_framework import UsageError, metric
 from rag_evaluation_framework.errors import UnknownNameError
-from rag_evaluation_framework.metrics import declaration
+from rag_evaluation_framework.metrics.declaration import (
+    BoundMetric,
+    KnownMetric,
+    Metric,
+    Within,
+    all_metrics,
+    available_metrics,
+    check_known,
+    check_metric,
+    known_metric,
+    metric_name,
+    parse_metric,
+    parse_metrics,
+    without_parameters,
+)
 from rag_evaluation_framework.metrics.views import FAMILIES, RANKING, TEXTS, Field
 
 TABLES = tables_beside(__file__)
 
-METRICS = declaration.all_metrics()
+METRICS = all_metrics()
 
 
 @pytest.mark.parametrize(("written", "canonical", "k"), TABLES["names_are_read_and_written_canonically"])
 def test_names_are_read_and_written_canonically(written: str, canonical: str, k: int | None) -> None:
-    bound = declaration.parse_metric(written)
+    bound = parse_metric(written)
     assert (str(bound), bound.k) == (canonical, k)
 
 
 @pytest.mark.parametrize("declared", METRICS, ids=lambda each: each.name)
-def test_every_metrics_name_round_trips(declared: declaration.Metric) -> None:
+def test_every_metrics_name_round_trips(declared: Metric) -> None:
     for k in (None, 1, 10, 10**9) if "k" in declared.parameters else (None,):
         given_k = {} if k is None else {"k": k}
-        bound = declaration.BoundMetric(declared, {**declared.parameters, **given_k})
-        assert declaration.parse_metric(str(bound)) == bound
+        bound = BoundMetric(declared, {**declared.parameters, **given_k})
+        assert parse_metric(str(bound)) == bound
 
 
 @given(k=st.integers(1, 10**9))
 def test_every_cut_off_round_trips(k: int) -> None:
-    assert (declaration.parse_metric(f"ndcg@{k}").k, str(declaration.parse_metric(f"ndcg@{k}"))) == (
-        k,
-        f"ndcg@{k}",
-    )
+    assert (parse_metric(f"ndcg@{k}").k, str(parse_metric(f"ndcg@{k}"))) == (k, f"ndcg@{k}")
 
 
 @pytest.mark.parametrize(
@@ -52,29 +63,26 @@ def test_every_cut_off_round_trips(k: int) -> None:
 )
 def test_a_wrong_name_says_what_is_wrong(written: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        declaration.parse_metric(written)
+        parse_metric(written)
 
 
 def test_all_wrong_names_are_reported_at_once() -> None:
     with pytest.raises(UsageError) as caught:
-        declaration.parse_metrics(["ncdg@10", "mrr", "recal@5"])
+        parse_metrics(["ncdg@10", "mrr", "recal@5"])
     assert len(str(caught.value).splitlines()) == 2
 
 
 def test_one_wrong_name_offers_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="Did you mean recall"):
-        declaration.parse_metrics(["recal@5"])
+        parse_metrics(["recal@5"])
 
 
 def test_the_same_metric_twice_is_measured_once() -> None:
-    assert [str(each) for each in declaration.parse_metrics(["mrr", "recip_rank", "ndcg@5"])] == [
-        "mrr",
-        "ndcg@5",
-    ]
+    assert [str(each) for each in parse_metrics(["mrr", "recip_rank", "ndcg@5"])] == ["mrr", "ndcg@5"]
 
 
 @pytest.mark.parametrize("declared", METRICS, ids=lambda each: each.name)
-def test_every_metric_says_what_it_measures_how_and_from_where(declared: declaration.Metric) -> None:
+def test_every_metric_says_what_it_measures_how_and_from_where(declared: Metric) -> None:
     assert declared.summary
     assert declared.formula
     assert declared.empty
@@ -112,7 +120,7 @@ def of_anything(*texts: str) -> float:
         (of_words, {"shows": ("words",)}, f"the view texts has no field 'words'; {FIELDS}"),
         (of_words, {"unless": ("unclaimed",)}, f"the view texts has no field 'unclaimed'; {FIELDS}"),
         (of_words, {"unless": (of_flags,)}, f"the view texts has no field 'supported'; {FIELDS}"),
-        (of_words, {"allowed": {"least": declaration.Within(1)}}, "no parameter least of its own"),
+        (of_words, {"allowed": {"least": Within(1)}}, "no parameter least of its own"),
         (of_words, {"reads": RANKING}, "the view ranking has no field 'answer'; it has judged"),
         (of_words, {"reads": "texts"}, "expected a view to read, one of TEXTS, LIKENESS, .*, got 'texts'"),
         (of_words, {"reads": None}, "expected a view to read, one of TEXTS"),
@@ -129,7 +137,7 @@ def test_a_metric_that_does_not_fit_its_view_is_an_error_that_names_the_fields(
     with pytest.raises(UsageError, match=f"metric 'own': {message}"):
         metric("own", **{"reads": TEXTS, **options})(function)
     with pytest.raises(UnknownNameError):
-        declaration.parse_metric("own")
+        parse_metric("own")
 
 
 def test_a_metric_without_a_view_is_an_error() -> None:
@@ -138,11 +146,11 @@ def test_a_metric_without_a_view_is_an_error() -> None:
 
 
 def test_the_needs_methods_and_parameters_of_a_metric_follow_from_what_its_function_takes() -> None:
-    declared = declaration.parse_metric("claim_hallucination").metric
+    declared = parse_metric("claim_hallucination").metric
     assert declared.needs == ("answer", "contexts", "reference")
     assert declared.methods == ("lexical", "judge")
-    assert declaration.parse_metric("answer_correctness").metric.method == "lexical match, screening"
-    assert declaration.parse_metric("err").metric.parameters == {"k": None, "max_grade": 4}
+    assert parse_metric("answer_correctness").metric.method == "lexical match, screening"
+    assert parse_metric("err").metric.parameters == {"k": None, "max_grade": 4}
 
 
 def test_a_docstring_that_lacks_a_part_says_which() -> None:
@@ -150,7 +158,7 @@ def test_a_docstring_that_lacks_a_part_says_which() -> None:
         """Formula: 1."""
         return 1.0
 
-    declared = declaration.Metric("own", TEXTS, undocumented)
+    declared = Metric("own", TEXTS, undocumented)
     with pytest.raises(UsageError, match="undocumented: its docstring lacks a first line, Empty, Source"):
         _ = declared.summary
 
@@ -158,13 +166,13 @@ def test_a_docstring_that_lacks_a_part_says_which() -> None:
 @pytest.mark.parametrize(
     ("within", "inside", "outside", "told"),
     [
-        (declaration.Within(0), [0, 0.5, 1e9], [-0.1], "of at least 0"),
-        (declaration.Within(1, 3), [1, 2, 3], [0.9, 3.1], "from 1 to 3"),
-        (declaration.Within(0, 1, is_open=True), [0.1, 0.9], [0, 1, -1], "above 0 and below 1"),
+        (Within(0), [0, 0.5, 1e9], [-0.1], "of at least 0"),
+        (Within(1, 3), [1, 2, 3], [0.9, 3.1], "from 1 to 3"),
+        (Within(0, 1, is_open=True), [0.1, 0.9], [0, 1, -1], "above 0 and below 1"),
     ],
 )
 def test_a_range_holds_its_ends_unless_it_is_open(
-    within: declaration.Within, inside: list[float], outside: list[float], told: str
+    within: Within, inside: list[float], outside: list[float], told: str
 ) -> None:
     assert all(each in within for each in inside)
     assert not any(each in within for each in outside)
@@ -175,14 +183,14 @@ def test_signatures_methods_and_languages_are_told_for_people() -> None:
     told = {
         name: [declared.signature, declared.method, [*declared.languages()]]
         for name in ("rbp", "ndcg", "span_iou", "claim_f1", "answer_relevancy", "relation_match", "rubric")
-        for declared in [declaration.parse_metric(name).metric]
+        for declared in [parse_metric(name).metric]
     }
     assert told == TABLES["signatures_methods_and_languages"]
     # Where another decides what supports what, or reads the texts, they are not limited to what ours knows.
-    faithful = declaration.parse_metric("faithfulness").metric
+    faithful = parse_metric("faithfulness").metric
     assert faithful.languages("lexical") == ("en", "zh")
     assert faithful.languages("judge") == faithful.languages(own_support=True) == ()
-    assert declaration.parse_metric("answer_similarity").metric.languages(own_support=True) == ("en", "zh")
+    assert parse_metric("answer_similarity").metric.languages(own_support=True) == ("en", "zh")
 
 
 def test_a_field_in_two_languages_and_one_in_a_third_have_those_of_both() -> None:
@@ -191,7 +199,7 @@ def test_a_field_in_two_languages_and_one_in_a_third_have_those_of_both() -> Non
         Field("b", methods=("lexical", "judge"), method="by rules", languages=("en", "de")),
         Field("c", method=""),
     )
-    declared = declaration.Metric("own", TEXTS, of_words, fields)
+    declared = Metric("own", TEXTS, of_words, fields)
     assert (declared.languages(), declared.method) == (("en", "de"), "by words + by rules")
     assert declared.languages("judge") == ("zh", "en", "de")
     assert (declared.methods, declared.family, declared.needs) == (("lexical", "judge"), "texts", ())
@@ -201,10 +209,10 @@ def test_metrics_come_family_by_family_and_those_of_a_sample_are_told_from_those
     families = [each.family for each in METRICS]
     assert list(dict.fromkeys(families)) == sorted(set(families), key=FAMILIES.index)
     assert families == sorted(families, key=FAMILIES.index)
-    names = declaration.available_metrics()
+    names = available_metrics()
     assert set(names) == {each.name for each in METRICS} - {"precision_omega"}
     assert names == sorted(names)
-    assert str(declaration.check_metric("recall_5")) == "recall@5"
+    assert str(check_metric("recall_5")) == "recall@5"
     for wrong, message in [
         ("precision_omega", "it judges all chunks of a corpus: use rag-eval retrieval"),
         ("precision_omga", 'there is no metric "precision_omga"'),
@@ -212,31 +220,27 @@ def test_metrics_come_family_by_family_and_those_of_a_sample_are_told_from_those
         ("rouge(variant=rougeX)", "there is no variant of rouge"),
     ]:
         with pytest.raises(UsageError, match=message):
-            declaration.check_metric(wrong)
+            check_metric(wrong)
     assert pickle.loads(pickle.dumps(METRICS[0])) is METRICS[0]
 
 
 def test_what_a_threshold_needs_to_know_of_a_metric_is_known_by_any_of_its_names() -> None:
-    assert declaration.known_metric(" pass_rate ") == declaration.KnownMetric(
-        higher_is_better=True, is_share=True
-    )
-    assert declaration.known_metric("latency") == declaration.KnownMetric(
-        higher_is_better=False, is_share=False
-    )
-    assert declaration.known_metric("success_1") == declaration.KnownMetric()
-    assert declaration.known_metric("nobody's") is None
+    assert known_metric(" pass_rate ") == KnownMetric(higher_is_better=True, is_share=True)
+    assert known_metric("latency") == KnownMetric(higher_is_better=False, is_share=False)
+    assert known_metric("success_1") == KnownMetric()
+    assert known_metric("nobody's") is None
     for written, name in [
         (" pass_rate ", "pass_rate"),
         ("hit(k=1)", "hit@1"),
         ("success_1", "hit@1"),
         (" nobody's ", "nobody's"),
     ]:
-        assert declaration.metric_name(written) == name
-    assert [declaration.without_parameters(name) for name in ("rbp(p=0.5)@10", "mrr")] == ["rbp", "mrr"]
+        assert metric_name(written) == name
+    assert [without_parameters(name) for name in ("rbp(p=0.5)@10", "mrr")] == ["rbp", "mrr"]
     for known in ("pass_rate", "mrr", "own"):
-        declaration.check_known(known, ["own"])
+        check_known(known, ["own"])
     with pytest.raises(UnknownNameError, match=r'there is no metric "pass_rat"\. Did you mean pass_rate'):
-        declaration.check_known("pass_rat", ["own"])
+        check_known("pass_rat", ["own"])
 
 
 def with_default(answer: str, reference: str = "x") -> float:
@@ -268,7 +272,7 @@ def test_a_declared_metric_is_what_was_said_of_it() -> None:
         is of_words
     )
     metric("other", reads=TEXTS, higher_is_better=False, is_share=False, version=3)(with_default)
-    own, other = declaration.parse_metric("mine").metric, declaration.parse_metric("other").metric
+    own, other = parse_metric("mine").metric, parse_metric("other").metric
     assert (own.name, own.parameters, own.shows, own.unless) == (
         "own",
         {"most": 10},
@@ -283,9 +287,9 @@ def test_a_declared_metric_is_what_was_said_of_it() -> None:
         "1: the same, 0: not.",
         "never.",
     )
-    assert declaration.parse_metric("own(most=2)")("a b c") == 2 / 3
+    assert parse_metric("own(most=2)")("a b c") == 2 / 3
     metric("sized", reads=TEXTS)(of_size)
-    assert declaration.parse_metric("sized").metric.parameters == {}  # only what is named is its own
+    assert parse_metric("sized").metric.parameters == {}  # only what is named is its own
     for taken in ("own", "mine"):
         with pytest.raises(UsageError, match=f"metric '{taken}' is declared already"):
             metric(taken, reads=TEXTS)

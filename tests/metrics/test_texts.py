@@ -12,30 +12,38 @@ from hypothesis import strategies as st
 from cases import tables_beside
 from rag_evaluation_framework import InputError
 from rag_evaluation_framework.errors import UnknownNameError
-from rag_evaluation_framework.metrics import texts
 from rag_evaluation_framework.metrics.declaration import parse_metric
+from rag_evaluation_framework.metrics.texts import (
+    bleu,
+    chrf,
+    common_subsequence_length,
+    exact_match,
+    rouge,
+    string_match,
+    token_f1,
+)
 
 TABLES = tables_beside(__file__)
 
-ALL = [texts.string_match, texts.exact_match, texts.token_f1, texts.rouge, texts.bleu, texts.chrf]
+ALL = [string_match, exact_match, token_f1, rouge, bleu, chrf]
 
 
 @pytest.mark.parametrize(("answer", "reference", "expected"), TABLES["string_match"])
 def test_string_match(answer: str, reference: str, expected: float) -> None:
-    assert texts.string_match(answer, reference) == expected
+    assert string_match(answer, reference) == expected
 
 
 def test_alternatives_are_either_side_of_a_slash_on_request() -> None:
-    assert texts.string_match("it was Li Bai", "Du Fu/Li Bai", alternatives=True) == 1.0
-    assert texts.string_match("是李白", "杜甫／李白", alternatives=True) == 1.0
-    assert texts.string_match("it was Bai Juyi", "Du Fu/Li Bai", alternatives=True) == 0.0
-    assert texts.string_match("nothing", "/", alternatives=True) == 0.0
+    assert string_match("it was Li Bai", "Du Fu/Li Bai", alternatives=True) == 1.0
+    assert string_match("是李白", "杜甫／李白", alternatives=True) == 1.0
+    assert string_match("it was Bai Juyi", "Du Fu/Li Bai", alternatives=True) == 0.0
+    assert string_match("nothing", "/", alternatives=True) == 0.0
     assert parse_metric("string_match(alternatives=true)")("it was Li Bai", "Du Fu/Li Bai") == 1.0
 
 
 @pytest.mark.parametrize(("answer", "reference", "expected"), TABLES["exact_match"])
 def test_exact_match(answer: str, reference: str, expected: float) -> None:
-    assert texts.exact_match(answer, reference) == expected
+    assert exact_match(answer, reference) == expected
 
 
 @pytest.mark.parametrize(
@@ -49,7 +57,7 @@ def test_exact_match(answer: str, reference: str, expected: float) -> None:
     ],
 )
 def test_token_f1(answer: str, reference: str, expected: float) -> None:
-    assert texts.token_f1(answer, reference) == expected
+    assert token_f1(answer, reference) == expected
 
 
 @pytest.mark.parametrize(
@@ -62,23 +70,21 @@ def test_token_f1(answer: str, reference: str, expected: float) -> None:
 )
 def test_rouge_worked(variant: str, expected: float) -> None:
     answer, reference = "police killed the gunman the today", "The police killed the gunman today: ok"
-    assert texts.rouge(answer, reference, variant=variant) == expected
+    assert rouge(answer, reference, variant=variant) == expected
 
 
 def test_rouge_compares_chinese_by_the_character() -> None:
     # 北京首都 is shared, of 4 and 5 characters.
-    assert texts.rouge("北京首都！", "北京是首都", variant="rouge1") == 2 * 4 / (4 + 5)
-    assert texts.rouge("首都北京", "北京是首都") == 2 * 2 / (
-        4 + 5
-    )  # of 北京 and 首都 only one keeps its order
+    assert rouge("北京首都！", "北京是首都", variant="rouge1") == 2 * 4 / (4 + 5)
+    assert rouge("首都北京", "北京是首都") == 2 * 2 / (4 + 5)  # of 北京 and 首都 only one keeps its order
 
 
 def test_bleu_worked() -> None:
     # 4 of 5 words, 3 of 4 bigrams, 2 of 3 trigrams, 1 of 2 four-grams; as long as the reference.
     expected = (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** (1 / 4)
-    assert texts.bleu("the cat sat on grass", "the cat sat on mats") == pytest.approx(expected)
+    assert bleu("the cat sat on grass", "the cat sat on mats") == pytest.approx(expected)
     # Two words, one order without a match: 1/2, and 1 / (2 × 1); the reference is twice as long.
-    assert texts.bleu("red house", "my red car drove") == pytest.approx(
+    assert bleu("red house", "my red car drove") == pytest.approx(
         math.exp(1 - 4 / 2) * math.sqrt(1 / 2 * 1 / 2)
     )
 
@@ -86,7 +92,7 @@ def test_bleu_worked() -> None:
 def test_chrf_worked() -> None:
     # Orders 1 and 2 of "ab" and "abc": precision 2/2 and 1/1, recall 2/3 and 1/2, averaged 1 and 7/12.
     recall = (2 / 3 + 1 / 2) / 2
-    assert texts.chrf("ab", "abc") == pytest.approx(5 * recall / (4 + recall))
+    assert chrf("ab", "abc") == pytest.approx(5 * recall / (4 + recall))
 
 
 @pytest.mark.parametrize("metric", ALL)
@@ -110,9 +116,7 @@ def test_the_reference_itself_scores_one(metric: Callable[[str, str], float]) ->
         assert metric(text, text) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(
-    "metric", [texts.string_match, texts.exact_match, texts.token_f1, texts.rouge, texts.chrf]
-)
+@pytest.mark.parametrize("metric", [string_match, exact_match, token_f1, rouge, chrf])
 def test_of_several_references_the_best_counts(metric: Callable[[str, str | list[str]], float]) -> None:
     answer, references = "the red house", ["a blue car", "a red house on the hill", "red house"]
     assert metric(answer, references) == max(metric(answer, reference) for reference in references)
@@ -140,9 +144,9 @@ tokens = st.lists(st.sampled_from("abcd"), max_size=80)
 
 @given(tokens, tokens)
 def test_the_subsequence_by_bits_equals_the_one_by_table(first: list[str], second: list[str]) -> None:
-    assert texts.common_subsequence_length(first, second) == longest_common_subsequence(first, second)
+    assert common_subsequence_length(first, second) == longest_common_subsequence(first, second)
 
 
 def test_a_variant_that_there_is_none_is_refused() -> None:
     with pytest.raises(UnknownNameError, match='there is no variant of rouge "rouge3"'):
-        texts.rouge("a", "a", variant="rouge3")
+        rouge("a", "a", variant="rouge3")

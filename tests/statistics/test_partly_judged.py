@@ -11,7 +11,15 @@ from benchmarks.judge_budget import Population, of_one_run, of_two_runs, paired,
 from tests.sizes import LONG, size
 
 from rag_evaluation_framework import UsageError
-from rag_evaluation_framework.statistics import partly_judged
+from rag_evaluation_framework.statistics.partly_judged import (
+    Draw,
+    Judging,
+    looks,
+    mean_difference,
+    pair_difference,
+    strata_of,
+    strata_of_pairs,
+)
 
 NAN = math.nan
 
@@ -31,7 +39,7 @@ def test_by_hand() -> None:
     verdicts = np.full(100, NAN)
     verdicts[:30] = [1.0] * 27 + [0.0] * 3
     verdicts[60:70] = [1.0] * 2 + [0.0] * 8
-    found = partly_judged.Judging(strata, drawn, verdicts).mean()
+    found = Judging(strata, drawn, verdicts).mean()
     assert found is not None
     assert found.interval is not None
     # 0.6 x 0.9 + 0.4 x 0.2
@@ -53,7 +61,7 @@ def test_what_does_not_apply_stands_for_others() -> None:
     verdicts[:20], verdicts[60:65] = 1.0, 0.0
     drawn = np.zeros(100, dtype=bool)
     drawn[:20] = drawn[60:70] = True
-    found = partly_judged.Judging(strata, drawn, verdicts).mean()
+    found = Judging(strata, drawn, verdicts).mean()
     assert found is not None
     assert (found.n, found.n_judged, found.value) == (80, 25, pytest.approx(0.75))
 
@@ -62,7 +70,7 @@ def test_what_does_not_apply_stands_for_others() -> None:
 def test_too_few_verdicts_have_no_interval(judged: int) -> None:
     verdicts = np.full(100, NAN)
     verdicts[:judged] = 1.0
-    found = partly_judged.Judging(np.zeros(100, dtype=np.int64), verdicts == 1.0, verdicts).mean()
+    found = Judging(np.zeros(100, dtype=np.int64), verdicts == 1.0, verdicts).mean()
     assert (found is None) == (judged == 0)
     assert found is None or (found.interval is None) == (judged < 20)
     if judged == 40:
@@ -75,7 +83,7 @@ def test_too_few_verdicts_have_no_interval(judged: int) -> None:
 def test_the_same_draw_is_made_again_and_goes_on() -> None:
     ids = [f"q{number}" for number in range(400)]
     labels = population(0.7, 0.9, n=400)
-    once, again = (partly_judged.Draw(ids, labels.cheap, seed=3) for _ in range(2))
+    once, again = (Draw(ids, labels.cheap, seed=3) for _ in range(2))
     verdicts = np.full(400, NAN)
     first = once.extend(verdicts, 40)
     assert sorted(first) == sorted(again.extend(verdicts, 40))
@@ -84,29 +92,29 @@ def test_the_same_draw_is_made_again_and_goes_on() -> None:
     assert not set(first) & set(second)
     assert sorted(second) == sorted(again.extend(verdicts, 100))
     assert len(first) + len(second) == 100
-    other = partly_judged.Draw(ids, labels.cheap, seed=4).extend(np.full(400, NAN), 40)
+    other = Draw(ids, labels.cheap, seed=4).extend(np.full(400, NAN), 40)
     assert sorted(other) != sorted(first)
     assert len(once.extend(verdicts, 10_000)) == 300
 
 
 def test_strata() -> None:
-    assert partly_judged.strata_of([0.5] * 10).tolist() == [0] * 10
-    assert partly_judged.strata_of([]).tolist() == []
+    assert strata_of([0.5] * 10).tolist() == [0] * 10
+    assert strata_of([]).tolist() == []
     cheap = [0.0] * 50 + [1.0] * 50
-    assert partly_judged.strata_of(cheap).tolist() == [0] * 50 + [1] * 50
+    assert strata_of(cheap).tolist() == [0] * 50 + [1] * 50
     # What has no score is apart; a stratum of one joins its neighbour.
-    assert partly_judged.strata_of([*cheap, *[NAN] * 20]).tolist() == [0] * 50 + [1] * 50 + [2] * 20
-    assert max(partly_judged.strata_of([*cheap, NAN])) == 1
+    assert strata_of([*cheap, *[NAN] * 20]).tolist() == [0] * 50 + [1] * 50 + [2] * 20
+    assert max(strata_of([*cheap, NAN])) == 1
     with pytest.raises(UsageError, match="cheap score for each of 2 ids"):
-        partly_judged.Draw(["a", "b"], [0.5])
+        Draw(["a", "b"], [0.5])
 
 
 def test_looks() -> None:
-    assert partly_judged.looks(200, 3_000) == [80, 200]
-    assert partly_judged.looks(200, 90) == [36, 90]
-    assert partly_judged.looks(None, 150) == [40, 100, 130, 150]
+    assert looks(200, 3_000) == [80, 200]
+    assert looks(200, 90) == [36, 90]
+    assert looks(None, 150) == [40, 100, 130, 150]
     with pytest.raises(UsageError, match="budget"):
-        partly_judged.looks(0, 10)
+        looks(0, 10)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +147,7 @@ def test_pairs_are_cut_by_both_scores_and_no_label_is_wasted_where_these_say_not
     low, high = [0.1] * 50, [0.9] * 50
     before = [*low, *low, *high, 0.9]
     after = [*low, *high, *high, 0.1]
-    assert partly_judged.strata_of_pairs(before, after).tolist() == [*[0] * 50, *[1] * 50, *[2] * 51]
+    assert strata_of_pairs(before, after).tolist() == [*[0] * 50, *[1] * 50, *[2] * 51]
     useless = of_two_runs(population(0.7, 0.5), population(0.6, 0.5), 100, draws=size(150, 2_000))
     assert useless.covered >= 0.91
     assert useless.saved >= 0.97
@@ -153,11 +161,11 @@ def test_runs_of_two_seeds_are_no_pairs_and_intervals_cover_all_the_same() -> No
     for number in range(size(120, 1_000)):
         judged = []
         for verdicts, seed in ((labels, number), (other, number + 5_000)):
-            draw = partly_judged.Draw(list(map(str, range(300))), np.zeros(300), seed=seed)
+            draw = Draw(list(map(str, range(300))), np.zeros(300), seed=seed)
             drawn = np.zeros(300, dtype=bool)
             drawn[draw.extend(np.full(300, NAN), 60)] = True
-            judged.append(partly_judged.Judging(draw.strata, drawn, np.where(drawn, verdicts, NAN)))
-        found = partly_judged.mean_difference(judged[1], judged[0])
+            judged.append(Judging(draw.strata, drawn, np.where(drawn, verdicts, NAN)))
+        found = mean_difference(judged[1], judged[0])
         assert found is not None
         assert found.interval is not None
         covered.append(found.interval.low <= other.mean() - labels.mean() <= found.interval.high)
@@ -167,8 +175,8 @@ def test_runs_of_two_seeds_are_no_pairs_and_intervals_cover_all_the_same() -> No
 def test_answers_that_are_alike_in_both_runs_shrink_the_difference_and_its_interval() -> None:
     differences = np.array([1.0, -1.0, 0.0, 1.0] * 10)
     drawn = np.arange(40) < 30
-    pairs = partly_judged.Judging(np.zeros(40, dtype=np.int64), drawn, np.where(drawn, differences, NAN))
-    alone, beside = partly_judged.pair_difference(pairs), partly_judged.pair_difference(pairs, same=60)
+    pairs = Judging(np.zeros(40, dtype=np.int64), drawn, np.where(drawn, differences, NAN))
+    alone, beside = pair_difference(pairs), pair_difference(pairs, same=60)
     assert alone is not None
     assert beside is not None
     assert alone.interval is not None
@@ -181,15 +189,15 @@ def test_answers_that_are_alike_in_both_runs_shrink_the_difference_and_its_inter
 
 def test_the_difference_of_a_run_and_itself_is_none() -> None:
     labels = population(0.7, 0.9, n=400)
-    draw, verdicts = partly_judged.Draw(list(map(str, range(400))), labels.cheap), np.full(400, NAN)
+    draw, verdicts = Draw(list(map(str, range(400))), labels.cheap), np.full(400, NAN)
     places = draw.extend(verdicts, 100)
     verdicts[places] = labels.labels[places]
-    one = partly_judged.Judging(draw.strata, ~np.isnan(verdicts), verdicts)
-    found = partly_judged.mean_difference(one, one)
+    one = Judging(draw.strata, ~np.isnan(verdicts), verdicts)
+    found = mean_difference(one, one)
     assert found is not None
     assert (found.value, found.n_both) == (0.0, 100)
-    nothing = partly_judged.Judging(draw.strata, np.zeros(400, dtype=bool), np.full(400, NAN))
-    assert partly_judged.mean_difference(one, nothing) is None
+    nothing = Judging(draw.strata, np.zeros(400, dtype=bool), np.full(400, NAN))
+    assert mean_difference(one, nothing) is None
 
 
 def test_judging_until_it_is_narrow() -> None:

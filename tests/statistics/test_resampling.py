@@ -12,10 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rag_evaluation_framework.statistics import resampling
 from rag_evaluation_framework.statistics.agreement import Resampling, alpha_of_moments
 from rag_evaluation_framework.statistics.classification import auroc, pearson, spearman
 from rag_evaluation_framework.statistics.intervals import bootstrap_interval
+from rag_evaluation_framework.statistics.resampling import (
+    PoissonCounts,
+    all_sign_sums,
+    exact_sum,
+    generator,
+    resampled_sums,
+    sign_flipped_sums,
+)
 
 RESAMPLES = 20_000
 FEW = Resampling(resamples=1_000)
@@ -32,7 +39,7 @@ def indexed(column: NDArray[np.float64]) -> NDArray[np.float64]:
 @pytest.mark.parametrize("mean", [0.6, 0.85, 0.97])
 def test_counts_from_bytes_are_poisson(mean: float) -> None:
     size = 2_000_000
-    drawn = resampling.PoissonCounts(mean, size=size).draw(size, resampling.generator(7))
+    drawn = PoissonCounts(mean, size=size).draw(size, generator(7))
     observed = np.bincount(drawn, minlength=12)[:12] / size
     expected = np.array([math.exp(-mean) * mean**count / math.factorial(count) for count in range(12)])
     # Five standard errors of a share.
@@ -41,7 +48,7 @@ def test_counts_from_bytes_are_poisson(mean: float) -> None:
 
 @SIZES
 def test_every_resample_has_exactly_n_units(n: int) -> None:
-    sums = resampling.resampled_sums([indexed(np.ones(n))], resamples=RESAMPLES, seed=1)[0]
+    sums = resampled_sums([indexed(np.ones(n))], resamples=RESAMPLES, seed=1)[0]
     assert (sums[:, 0] == n).all()
 
 
@@ -50,7 +57,7 @@ def test_every_resample_has_exactly_n_units(n: int) -> None:
 def test_how_often_a_unit_is_drawn_is_binomial(n: int, position: int) -> None:
     only = np.zeros(n)
     only[position] = 1.0
-    times = resampling.resampled_sums([indexed(only)], resamples=RESAMPLES, seed=2)[0][:, 0].astype(int)
+    times = resampled_sums([indexed(only)], resamples=RESAMPLES, seed=2)[0][:, 0].astype(int)
     observed = np.bincount(times, minlength=7)[:6] / RESAMPLES
     # Five standard errors of a share are at most 5 * 0.5 / sqrt(20,000) = 0.018.
     assert observed == pytest.approx(scipy.stats.binom.pmf(range(6), n, 1 / n), abs=0.018)
@@ -59,7 +66,7 @@ def test_how_often_a_unit_is_drawn_is_binomial(n: int, position: int) -> None:
 @SIZES
 def test_how_often_one_half_of_the_units_is_drawn_is_binomial(n: int) -> None:
     half = np.tile([0.0, 1.0], n // 2)
-    times = resampling.resampled_sums([indexed(half)], resamples=RESAMPLES, seed=3)[0][:, 0].astype(int)
+    times = resampled_sums([indexed(half)], resamples=RESAMPLES, seed=3)[0][:, 0].astype(int)
     share_at_most = np.cumsum(np.bincount(times, minlength=n + 1)) / RESAMPLES
     expected = scipy.stats.binom.cdf(range(n + 1), n, 0.5)
     # Kolmogorov's distance is above 1.95 / sqrt(resamples) once in a thousand.
@@ -71,7 +78,7 @@ def test_the_sum_has_the_moments_of_n_independent_draws(n: int) -> None:
     # 2,000 units of four kinds are drawn as a multinomial.
     few, many = np.tile([0.0, 0.25, 0.5, 4.0], n // 4), np.random.default_rng(4).exponential(size=n)
     values = few if n == 2_000 else many
-    sums = resampling.resampled_sums([values[:, None]], resamples=RESAMPLES, seed=5)[0][:, 0]
+    sums = resampled_sums([values[:, None]], resamples=RESAMPLES, seed=5)[0][:, 0]
     centred = values - values.mean()
     # The sum of n independent draws has n times the variance and n times the third moment of one.
     variance, third = n * np.mean(centred**2), n * np.mean(centred**3)
@@ -84,7 +91,7 @@ def test_the_sum_has_the_moments_of_n_independent_draws(n: int) -> None:
 
 def test_random_signs_are_fair_and_independent() -> None:
     values = np.array([1.0, 2.0, 4.0, 8.0])
-    sums = resampling.sign_flipped_sums(values, resamples=RESAMPLES, rng=resampling.generator(6))
+    sums = sign_flipped_sums(values, resamples=RESAMPLES, rng=generator(6))
     # Each of the 16 sums has a different value and the probability 1/16.
     shares = np.unique(sums, return_counts=True)[1] / RESAMPLES
     assert len(shares) == 16
@@ -94,7 +101,7 @@ def test_random_signs_are_fair_and_independent() -> None:
 @pytest.mark.parametrize("n", [300, 9_000], ids=["at once", "by pieces"])
 def test_sums_of_random_signs_have_the_variance_of_the_squares(n: int) -> None:
     values = np.random.default_rng(8).exponential(size=n)
-    sums = resampling.sign_flipped_sums(values, resamples=RESAMPLES, rng=resampling.generator(9))
+    sums = sign_flipped_sums(values, resamples=RESAMPLES, rng=generator(9))
     squares = float((values**2).sum())
     assert abs(sums.mean()) < 5 * math.sqrt(squares / RESAMPLES)
     assert sums.var() == pytest.approx(squares, rel=0.05)
@@ -102,7 +109,7 @@ def test_sums_of_random_signs_have_the_variance_of_the_squares(n: int) -> None:
 
 def test_all_signs_are_all_the_sums() -> None:
     # ±1 ±2 is -3, -1, 1, 3.
-    assert sorted(resampling.all_sign_sums(np.array([1.0, 2.0])).tolist()) == [-3.0, -1.0, 1.0, 3.0]
+    assert sorted(all_sign_sums(np.array([1.0, 2.0])).tolist()) == [-3.0, -1.0, 1.0, 3.0]
 
 
 @pytest.mark.parametrize(
@@ -130,10 +137,10 @@ def test_many_drawn_as_sums_have_the_interval_of_each_alone(
 
 @given(st.lists(st.floats(0, 1)))
 def test_exact_sum_has_the_bits_of_fsum(values: list[float]) -> None:
-    assert resampling.exact_sum(np.array(values)) == math.fsum(values)
+    assert exact_sum(np.array(values)) == math.fsum(values)
 
 
 def test_exact_sum_does_not_depend_on_the_order() -> None:
     values = 1 / np.random.default_rng(3).integers(1, 1000, size=10_000)
-    sums = {resampling.exact_sum(np.random.default_rng(seed).permutation(values)) for seed in range(20)}
+    sums = {exact_sum(np.random.default_rng(seed).permutation(values)) for seed in range(20)}
     assert sums == {math.fsum(values)}

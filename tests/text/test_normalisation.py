@@ -19,7 +19,6 @@ from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.judging.mentions import stance_at
 from rag_evaluation_framework.judging.milestones import first_tellings
 from rag_evaluation_framework.records.scores import Claim
-from rag_evaluation_framework.text import vocabulary
 from rag_evaluation_framework.text.normalisation import (
     alternatives,
     comparable,
@@ -37,6 +36,22 @@ from rag_evaluation_framework.text.tokens import (
     without_junctures,
     words_in,
     words_of_parts,
+)
+from rag_evaluation_framework.text.vocabulary import (
+    CHINESE_DIGITS,
+    CHINESE_MYRIADS,
+    CHINESE_NEGATIONS,
+    CHINESE_SCALES,
+    COUNTED,
+    DENIAL,
+    NEGATIONS,
+    NUMERALS,
+    PARTICLES,
+    PLAIN_NUMERALS,
+    STOP_CHARACTERS,
+    STOP_WORDS,
+    STRUCTURE,
+    stem,
 )
 
 TABLES = tables_beside(__file__)
@@ -255,12 +270,12 @@ def test_a_text_without_numbers_is_only_made_comparable(text: str) -> None:
 
 @pytest.mark.parametrize("forms", TABLES["forms_of_a_word_have_one_stem"])
 def test_forms_of_a_word_have_one_stem(forms: str) -> None:
-    assert len({vocabulary.stem(form) for form in forms.split()}) == 1
+    assert len({stem(form) for form in forms.split()}) == 1
 
 
 @pytest.mark.parametrize("words", ["business bus", "castle cast", "planet plane", "seat sea", "horse horn"])
 def test_different_words_keep_different_stems(words: str) -> None:
-    assert len({vocabulary.stem(word) for word in words.split()}) == 2
+    assert len({stem(word) for word in words.split()}) == 2
 
 
 @pytest.mark.parametrize(
@@ -321,16 +336,16 @@ def test_pairs_that_only_join_known_and_new_characters_are_left_out() -> None:
     ] == [*("伙伴", "伴叫", "叫阿", "阿尤")]
 
 
-@pytest.mark.parametrize("negation", [*vocabulary.NEGATIONS, *vocabulary.CHINESE_NEGATIONS])
+@pytest.mark.parametrize("negation", [*NEGATIONS, *CHINESE_NEGATIONS])
 def test_a_negation_denies_wherever_denials_are_read(negation: str) -> None:
-    assert vocabulary.DENIAL.search(f"she has {negation} luck")
+    assert DENIAL.search(f"she has {negation} luck")
     if negation.isascii():
         assert stance_at(f"she is {negation} tall", len(f"she is {negation} ")) == "denied"
 
 
 def test_what_denies_nothing_is_no_denial() -> None:
-    assert not vocabulary.DENIAL.search("It is not only cheap: Chinese Negations are HINTS")
-    assert not vocabulary.DENIAL.search("她很热情")
+    assert not DENIAL.search("It is not only cheap: Chinese Negations are HINTS")
+    assert not DENIAL.search("她很热情")
 
 
 def test_a_record_that_denies_supports_a_denial_in_chinese() -> None:
@@ -344,28 +359,24 @@ def test_a_record_that_denies_supports_a_denial_in_chinese() -> None:
     assert denied.probability > affirmed.probability
 
 
-@pytest.mark.parametrize("numeral", vocabulary.NUMERALS)
+@pytest.mark.parametrize("numeral", NUMERALS)
 def test_every_numeral_is_read_as_a_number(numeral: str) -> None:
-    scale = {**vocabulary.CHINESE_SCALES, **vocabulary.CHINESE_MYRIADS}.get(numeral)
-    text, value = (
-        (f"二{numeral}次", 2 * scale) if scale else (f"{numeral}次", vocabulary.CHINESE_DIGITS[numeral])
-    )
+    scale = {**CHINESE_SCALES, **CHINESE_MYRIADS}.get(numeral)
+    text, value = (f"二{numeral}次", 2 * scale) if scale else (f"{numeral}次", CHINESE_DIGITS[numeral])
     assert [quantity.values for quantity in quantities(text)] == [(value,)]
-    assert content_keys(f"第{numeral}") == [] or numeral not in vocabulary.PLAIN_NUMERALS
+    assert content_keys(f"第{numeral}") == [] or numeral not in PLAIN_NUMERALS
 
 
-@pytest.mark.parametrize(
-    "counted", sorted(set(vocabulary.COUNTED) - {chr(place) for place in simplified_characters()})
-)
+@pytest.mark.parametrize("counted", sorted(set(COUNTED) - {chr(place) for place in simplified_characters()}))
 def test_what_is_counted_makes_a_figure_of_the_numeral_before_it(counted: str) -> None:
     assert even_text(f"有三{counted}") == f"有3{counted}"
     assert not quantities(f"有三{counted}")[0].is_vague
 
 
 def test_structure_is_grammar_and_grammar_has_no_content() -> None:
-    assert vocabulary.STRUCTURE < vocabulary.PARTICLES < vocabulary.STOP_CHARACTERS
-    assert {"nineteen", "ninety", "trillion", "third", "percent", "the", "according"} <= vocabulary.STOP_WORDS
-    assert vocabulary.STOP_WORDS.isdisjoint(("fourth", "twice", "january", "monday"))
+    assert STRUCTURE < PARTICLES < STOP_CHARACTERS
+    assert {"nineteen", "ninety", "trillion", "third", "percent", "the", "according"} <= STOP_WORDS
+    assert STOP_WORDS.isdisjoint(("fourth", "twice", "january", "monday"))
     assert first_tellings("她报名了竞技场。", ["报名竞技场"]) == [1]
 
 

@@ -18,8 +18,16 @@ from mutated_excerpts import Mutated, mutated_excerpts
 from cases import tables_beside
 from rag_evaluation_framework import CharacterSpan
 from rag_evaluation_framework.records.scores import Claim
-from rag_evaluation_framework.text import search
 from rag_evaluation_framework.text.normalisation import FoldedText
+from rag_evaluation_framework.text.search import (
+    WHITE_SPACE,
+    ExcerptFinder,
+    Located,
+    Place,
+    SqueezedText,
+    Unlocated,
+    approximate_places,
+)
 from rag_evaluation_framework.text.shingles import ROW, ShingleIndex
 from rag_evaluation_framework.text.spans import Span, joined
 from sizes import size
@@ -37,10 +45,10 @@ TEXT = (
 )
 
 
-finder = lru_cache(maxsize=16)(search.ExcerptFinder)
+finder = lru_cache(maxsize=16)(ExcerptFinder)
 
 
-def locate(excerpt: str, text: str, near: Sequence[tuple[int, int]] = ()) -> search.Located | str:
+def locate(excerpt: str, text: str, near: Sequence[tuple[int, int]] = ()) -> Located | str:
     return finder(text).locate(excerpt, near=near)
 
 
@@ -50,7 +58,7 @@ def locate(excerpt: str, text: str, near: Sequence[tuple[int, int]] = ()) -> sea
 )  # fmt: skip
 def test_an_excerpt_is_found_as_it_was_copied(excerpt: str, manner: str, passage: str) -> None:
     found = locate(excerpt, TEXT)
-    assert isinstance(found, search.Located), found
+    assert isinstance(found, Located), found
     assert (found.manner, TEXT[found.start : found.end]) == (manner, passage)
 
 
@@ -65,7 +73,7 @@ def test_of_several_places_the_one_beside_the_other_excerpts_is_taken_if_it_is_c
     season = TEXT.index("A season ticket")
     for excerpt in (twice, twice.upper(), "Bicycles are carryed if there is room."):
         found = locate(excerpt, TEXT, near=[(season, second - 1)])
-        assert isinstance(found, search.Located)
+        assert isinstance(found, Located)
         assert found.start == second
     # 50 characters are no clear difference.
     middle = (first + second) // 2
@@ -81,7 +89,7 @@ def test_copies_that_differ_in_white_space_alone_are_not_told_apart_by_it() -> N
 def test_copies_that_differ_in_case_are_told_apart_by_a_copy_to_the_letter() -> None:
     text = "NO SMOKING ON DECK\n\nThere is no smoking on deck."
     found = locate("no smoking on deck", text)
-    assert isinstance(found, search.Located)
+    assert isinstance(found, Located)
     assert text[found.start : found.end] == "no smoking on deck"
     assert locate("No smoking on deck", text) == "ambiguous-excerpt"
 
@@ -89,35 +97,33 @@ def test_copies_that_differ_in_case_are_told_apart_by_a_copy_to_the_letter() -> 
 def test_rows_that_differ_in_a_number_are_not_taken_for_each_other() -> None:
     rows = "".join(f"Room {number} opens at 8 and closes at 18 in the winter.\n" for number in range(10, 99))
     found = locate("Room 47 opens at 8 and closes at 18 in the wintr.", rows)
-    assert isinstance(found, search.Located)
+    assert isinstance(found, Located)
     assert rows[found.start : found.end] == "Room 47 opens at 8 and closes at 18 in the winter."
 
 
 def test_excerpts_of_a_question_are_located_together_in_the_order_of_the_text() -> None:
-    finder = search.ExcerptFinder(TEXT)
+    finder = ExcerptFinder(TEXT)
     found = finder.locate_together(
         ["Bicycles are carried if there is room.", "valid from 1 April to 31 October."]
     )
-    assert not isinstance(found, search.Unlocated)
+    assert not isinstance(found, Unlocated)
     assert [TEXT[place.start : place.end] for place in found] == [
         "valid from 1 April to 31 October.",
         "Bicycles are carried if there is room.",
     ]
     assert found[1].start == TEXT.rindex("Bicycles")
     failed = finder.locate_together(["Dogs travel free", "Cats travel free of charge"])
-    assert failed == search.Unlocated("excerpt-not-found", "Cats travel free of charge")
+    assert failed == Unlocated("excerpt-not-found", "Cats travel free of charge")
 
 
 def test_overlapping_excerpts_of_a_question_are_one() -> None:
-    found = search.ExcerptFinder(TEXT).locate_together(
-        ["costs £120 and is valid", "is valid from 1 April", "£120"]
-    )
+    found = ExcerptFinder(TEXT).locate_together(["costs £120 and is valid", "is valid from 1 April", "£120"])
     assert [TEXT[place.start : place.end] for place in found] == ["costs £120 and is valid from 1 April"]  # type: ignore[union-attr]
 
 
 def test_where_something_is_left_out_the_parts_are_excerpts() -> None:
-    found = search.ExcerptFinder(TEXT).locate_together(["A single ticket costs … for children under 12."])
-    assert not isinstance(found, search.Unlocated)
+    found = ExcerptFinder(TEXT).locate_together(["A single ticket costs … for children under 12."])
+    assert not isinstance(found, Unlocated)
     assert [TEXT[place.start : place.end] for place in found] == [
         "A single ticket costs",
         "for children under 12.",
@@ -145,7 +151,7 @@ def words_within(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def is_another_passage(mutated: Mutated, found: search.Located) -> bool:
+def is_another_passage(mutated: Mutated, found: Located) -> bool:
     """Tell whether the changes made the excerpt a better copy of another passage than of its own."""
     bare = mutated.excerpt.strip(' \n\t"“”….')
     passage, own = mutated.text[found.start : found.end], mutated.text[mutated.start : mutated.end]
@@ -163,7 +169,7 @@ def test_of_thousands_of_mutated_excerpts_each_is_found_where_it_was_copied_or_t
     outcomes: Counter[str] = Counter()
     for mutated in mutated_excerpts(MUTATED, seed=20261115):
         found = locate(mutated.excerpt, mutated.text, near=mutated.near)
-        if not isinstance(found, search.Located):
+        if not isinstance(found, Located):
             outcomes[found] += 1
             continue
         outcomes[found.manner] += 1
@@ -200,7 +206,7 @@ words = st.text(alphabet="ab c", min_size=6, max_size=24)
 
 @given(wanted=words, text=st.text(alphabet="ab c", max_size=60), most_edits=st.integers(0, 2))
 def test_every_place_of_an_approximate_copy_is_found(wanted: str, text: str, most_edits: int) -> None:
-    found = search.approximate_places(wanted, text, most_edits=most_edits)
+    found = approximate_places(wanted, text, most_edits=most_edits)
     for place in found:
         assert edits(wanted, text[place.start : place.end]) == place.edits <= most_edits
     if len(wanted) // (most_edits + 1) < 3:
@@ -213,9 +219,7 @@ def test_every_place_of_an_approximate_copy_is_found(wanted: str, text: str, mos
 
 def test_of_equally_close_copies_the_longest_with_the_same_ends_is_taken() -> None:
     # "the last fer", "the last ferr" and "the last ferry" are all one edit away.
-    assert search.approximate_places("the last fery", "Take the last ferry home.", most_edits=1) == [
-        search.Place(5, 19, 1)
-    ]
+    assert approximate_places("the last fery", "Take the last ferry home.", most_edits=1) == [Place(5, 19, 1)]
 
 
 @given(st.text(max_size=60))
@@ -240,7 +244,7 @@ texts = st.text("ab中Ａ\ud800 \n\u3000\x1c", max_size=40)
 
 
 def test_white_space_is_what_python_takes_for_it() -> None:
-    assert [*search.WHITE_SPACE] == [char for char in map(chr, range(sys.maxunicode + 1)) if char.isspace()]
+    assert [*WHITE_SPACE] == [char for char in map(chr, range(sys.maxunicode + 1)) if char.isspace()]
 
 
 def searched(snippet: str, text: str, within: Span) -> list[Span]:
@@ -267,13 +271,13 @@ def searched(snippet: str, text: str, within: Span) -> list[Span]:
 def test_a_snippet_stands_where_characters_match(snippet: str, text: str, start: int, end: int) -> None:
     for inside, wanted in ((Span(start, end), snippet[:3]), (Span(0, len(text)), snippet)):
         if wanted.strip():
-            assert search.SqueezedText(text).places(wanted, inside) == searched(wanted, text, inside)
+            assert SqueezedText(text).places(wanted, inside) == searched(wanted, text, inside)
 
 
 @given(texts, texts.filter(str.strip), texts)
 def test_a_snippet_is_found_in_a_text_around_it(before: str, snippet: str, after: str) -> None:
     text = f"{before} {snippet} {after}"
-    found = search.SqueezedText(text).places(snippet, Span(0, len(text)))
+    found = SqueezedText(text).places(snippet, Span(0, len(text)))
     assert found == searched(snippet, text, Span(0, len(text)))
 
 
