@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import signal
 import threading
 import time
@@ -19,7 +18,6 @@ from serving import QuietHandler, serving
 from acceptance.outside import PATIENCE, Commands, kept, read_json, read_tables, start, text_of
 from acceptance.projects import change, write_answers, write_function, write_project, write_samples
 from rag_evaluation_framework import load
-from seed_texts import LINES as SEED_LINES
 
 TABLES = read_tables("acceptance_evaluate")
 
@@ -34,17 +32,6 @@ def project(folder: Path) -> Path:
 
 def evaluate(commands: Commands, *options: str | Path) -> Any:
     return commands("evaluate", "agent.yaml", *options)
-
-
-@pytest.mark.parametrize("line", SEED_LINES)
-def test_documented_commands_run(line: str, agentspec: Commands, agent: RunningServer, project: Path) -> None:
-    program, *arguments = shlex.split(line.replace("http://localhost:4000", agent.url))
-    assert program == "agentspec"
-    ended = agentspec(*arguments).ok()
-    if "--json" in line:
-        assert ended.json["ciGateResult"] == "PASS"
-    else:
-        ended.shows("string_match", "PASSED")
 
 
 def test_json_and_files_of_a_run_are_kept(rag_eval: Commands, agent: RunningServer, project: Path) -> None:

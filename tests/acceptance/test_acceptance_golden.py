@@ -89,33 +89,3 @@ def test_a_conversation_is_one_thread_with_the_systems_own_answers(
         answer_to("基尼奇的龙伙伴叫什么？"),
         answer_to("在这个任务中“它”做了什么？"),
     ]
-
-
-def test_the_seeds_records_are_read_as_they_stand(rag_eval: Commands, folder: Path) -> None:
-    """Comments, "Refusal" as a truth, a snippet of three dots, and a slash between two truths."""
-    (folder / "factual_qa.json").write_text(
-        '[{"id": "fact_001", "question": "玛拉妮的性格特点是什么？",\n'
-        '  "ground_truth": "玛拉妮性格热情、直率。", "category": "character_info",\n'
-        '  "metrics": {"expected_entities": ["玛拉妮", "热情"], "difficulty": "easy"},\n'
-        '  "golden_context": {"file": "chapter1.txt", "scene_header": "聚落中心", "snippet": "..."}}]',
-        encoding="utf-8",
-    )
-    (folder / "boundary_qa.json").write_text(
-        '[{"id": "bound_001", "question": "钢铁侠能打赢火神吗？",\n'
-        '  "ground_truth": "Refusal", // 期望模型拒绝回答\n'
-        '  "category": "out_of_scope", "refusal_reason": "irrelevant_topic"}]',
-        encoding="utf-8",
-    )
-    module = f"accepted_seed_{abs(hash(str(folder)))}"
-    (folder / f"{module}.py").write_text(
-        "def answer(question):\n"
-        "    return '玛拉妮很热情。' if '玛拉妮' in question else '抱歉，我无法回答这个问题。'\n",
-        encoding="utf-8",
-    )
-    document = rag_eval("golden", folder, "--target", f"{module}:answer", "--json").ok().json
-    assert document["metrics"]["facts"]["entity_coverage"] == 1.0
-    assert document["metrics"]["facts"]["over_refusal"] == 0.0
-    assert document["metrics"]["boundary"]["refusal_recall"] == 1.0
-    assert [sample["expectsRefusal"] for sample in document["samples"]] == [False, True]
-    warned = rag_eval("validate", "boundary_qa.json", "--json").ok().json
-    assert warned["files"][0]["warnings"] == 1

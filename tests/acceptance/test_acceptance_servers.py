@@ -132,33 +132,6 @@ def test_the_splits_and_folders_of_text_are_checked_by_the_script(script: Comman
         assert place in wrong.out + wrong.err
 
 
-def test_raw_records_are_made_and_built_into_splits_by_the_scripts(script: Commands, folder: Path) -> None:
-    corpus = folder / "documents"
-    corpus.mkdir()
-    for name in ("fares.md", "lighthouse.md", "faq.md"):
-        shutil.copy(HANDBOOK / "documents" / name, corpus)
-    options = ("documents", "--queries-per-doc", "2", "--run-id", "nightly", "--json")
-    script("generate_offline_dataset.py", *options).ok()
-    raw = folder / "evaluation" / "datasets" / "offline_dataset.jsonl"
-    records = read_lines(raw)
-    assert records
-    for record in records:
-        rag = record["rag"]
-        assert len(rag["contexts"]) == len(rag["sources"]) > 0
-        assert record["instruction"]
-        assert record.get("expected_response") or record["task_type"] == "retrieval"
-        assert record["metadata"]["run_id"] == "nightly"
-    task_types = {"qa", "summaries", "citations", "retrieval"}
-    assert {record["task_type"] for record in records} == task_types
-    before = raw.read_bytes()
-    script("generate_offline_dataset.py", *options, "--force").ok()
-    assert raw.read_bytes() == before
-    built = script("build_evaluation_dataset.py", "--json").ok().json
-    for name in task_types:
-        assert built["splits"][name]["count"] == len([it for it in records if it["task_type"] == name])
-    script("check_processed_corpus.py").ok()
-
-
 def test_a_model_writes_questions_with_exact_passages(rag_eval: Commands, folder: Path) -> None:
     (folder / "documents").mkdir()
     for number in range(3):
