@@ -31,6 +31,7 @@ PATTERNS_OF_OUR_OWN = {
     "judging/mentions.py",
     "judging/reference_match.py",
     "judging/relations.py",
+    "synthesis/language_rules.py",
     "text/numbers.py",
 }
 
@@ -60,7 +61,8 @@ OPENED_BY_HAND = {
             "judging/methods.py",
             "judging/profanity.py",
             "models/prompts.py",
-            "synthesis/english_clauses.py",
+            "evaluation/option_table.py",
+            "synthesis/language_rules.py",
             "text/normalisation.py",
             "text/vocabulary.py",
         ),

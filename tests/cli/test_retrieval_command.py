@@ -29,8 +29,18 @@ SWEEP = [
 ]
 
 
-def test_a_sweep_prints_a_ranked_table_for_each_k_and_writes_results(tmp_path: Path) -> None:
-    done = rag_eval(*SWEEP, "--out", "out", folder=tmp_path)
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """The folder of a sweep that ran to its end, and what was told of it."""
+    folder = tmp_path_factory.mktemp("finished")
+    done = rag_eval(*SWEEP, "--json", folder=folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "runs", json.loads(done.stdout)
+
+
+def test_a_sweep_prints_a_ranked_table_for_each_k_and_writes_results(finished: Any, tmp_path: Path) -> None:
+    shutil.copytree(finished[0], tmp_path / "runs")
+    done = rag_eval(*SWEEP, "--resume", "001", "--out", "out", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "168 questions, 45 documents, 3 or 5 results a question, 4 combinations" in done.stdout
     assert "\n3 results a question\n" in done.stdout
@@ -97,24 +107,15 @@ def test_an_embedding_server_that_is_not_there_is_one_clear_line(tmp_path: Path)
     assert not list((tmp_path / "runs").iterdir())  # nothing was searched for: there is nothing to resume
 
 
-def test_embeddings_kept_on_disk_give_the_same_figures(tmp_path: Path) -> None:
+def test_embeddings_kept_on_disk_give_the_same_figures(finished: Any, tmp_path: Path) -> None:
     cached = [*SWEEP, "--cache", str(tmp_path / "cache"), "--json"]
-    lines = (cached, cached, [*SWEEP, "--json"])
-    first, again, without = (json.loads(rag_eval(*line, folder=tmp_path).stdout) for line in lines)
+    first, again = (json.loads(rag_eval(*cached, folder=tmp_path).stdout) for _ in range(2))
+    without = deepcopy(finished[1])
     for document in (first, again, without):
         for cell in document["cells"]:
             del cell["performance"]
     assert first == again == without
     assert list((tmp_path / "cache").iterdir())
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """The folder of a sweep that ran to its end, and what was told of it."""
-    folder = tmp_path_factory.mktemp("finished")
-    done = rag_eval(*SWEEP, "--json", folder=folder)
-    assert done.returncode == 0, done.stderr
-    return folder / "runs", json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("killed_at", [100, 168, 200, 500])
