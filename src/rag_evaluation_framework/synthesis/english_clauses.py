@@ -9,15 +9,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from importlib.resources import files
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
-from rag_evaluation_framework.synthesis.language_rules import load_patterns, load_words
 from rag_evaluation_framework.text.vocabulary import SCALES, TENS, UNITS
 
-_WORDS = load_words("english_words.yaml")
+
+def _words() -> dict[str, Any]:
+    from rag_evaluation_framework.files.yaml_documents import decode  # slow to import
+
+    words: dict[str, Any] = decode((files(__package__) / "data" / "english_words.yaml").read_bytes())
+    return {
+        name: frozenset(value.split()) if isinstance(value, str) else value for name, value in words.items()
+    }
+
+
+_WORDS = _words()
 VERBS: frozenset[str] = _WORDS["verbs"]
 NO_COMPARISON: frozenset[str] = _WORDS["no_comparison"]
 NOUNS_TOO: frozenset[str] = _WORDS["nouns_too"]
@@ -39,9 +49,6 @@ SAYING_NOTHING: frozenset[str] = _WORDS["saying_nothing"]
 PARTS: frozenset[str] = _WORDS["parts"]
 UNFINISHED: frozenset[str] = _WORDS["unfinished"] | PREPOSITIONS | CONJUNCTIONS
 """Words with which no phrase ends."""
-RULES = load_patterns(
-    "english_patterns.yaml", units="|".join(UNITS), tens="|".join(TENS), scales="|".join(SCALES)
-)
 BE = frozenset({"is", "are", "was", "were"})
 _IRREGULAR: Mapping[str, tuple[str, str]] = _WORDS["irregular"]
 
@@ -89,6 +96,124 @@ _NO_SUBJECTS = (
 ) - {"past"}
 _PLURAL_NOUNS = frozenset({"people", "children", "men", "women", "staff", "crew", "police", "both"})
 _PLURAL_PRONOUNS = frozenset({"we", "you", "they", "these", "those", "i", "both"})
+
+
+# What opens a sentence and is no part of its subject.
+_LEAD = re.compile(
+    r"(?:(?:In|On|At|From|By|During|With|For|Under|Since|Before|After|Until|Between|Within|Every|Each|Once"
+    r"|Above|Below|Over|Through|Throughout|As of|As a result of|According to|Depending on|Today|Now|Here"
+    r"|However|Therefore|Instead|Otherwise|Moreover|Furthermore|Additionally|Also|Then|Finally|Originally"
+    r"|Initially|Currently|Usually|Normally|Typically|Generally|Often|Sometimes|Similarly|Consequently"
+    r"|Meanwhile|Nevertheless|Nonetheless|Thus|Hence|Historically)\b[^,;:.]{0,60},\s+"
+    r"|(?:In|Since|By|From) (?:\d{4})\s+)"
+)
+_NUMBER_WORD = (
+    rf"(?:(?:{'|'.join(TENS)})(?:-(?:{'|'.join(UNITS)}))?|{'|'.join(UNITS)}|(?:a )?(?:{'|'.join(SCALES)}))"
+)
+_NUMBER = rf"(?:[£$€¥]\s?)?(?:\d[\d,.]*\d|\d|\b{_NUMBER_WORD}\b)(?: (?:{'|'.join(SCALES)})\b)?"
+_ABOUT = (
+    r"(?:(?:at least|at most|no more than|no less than|no longer than|up to|about|around|some|only|exactly"
+    r"|over|more than|less than|fewer than|nearly|almost|approximately|an average of) )?"
+)
+_TIME_UNIT = r"(?:seconds?|minutes?|hours?|days?|nights?|weeks?|months?|years?|decades?|centuries|seasons?)"
+_SPELL = rf"{_ABOUT}{_NUMBER} (?:(?:working|calendar|consecutive|full|whole|more|short|long) )?{_TIME_UNIT}\b"
+_CLOCK = r"\d{1,2}:\d\d(?: ?[ap]\.?m\.?)?|\d{1,2}(?:\.\d\d)? ?[ap]\.?m\.?"
+MONTH = (
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
+    r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
+)
+_WEEKDAY = r"(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)s?"
+_DATE = (
+    rf"(?:{_CLOCK}|(?:\d{{1,2}} )?{MONTH}\b(?: \d{{1,2}}(?:st|nd|rd|th)?\b)?(?:,? \d{{4}})?"
+    rf"|[12]\d{{3}}s?\b|{_WEEKDAY}\b"
+    r"|(?:the )?(?:early |late )?(?:spring|summer|autumn|winter)(?: (?:of )?\d{4})?(?! \w+days?\b))"
+)
+DATED = re.compile(
+    rf"\b(?P<preposition>in|on|at|from|since|until|by|before|after|between|during) "
+    rf"{_DATE}(?: (?:and|to|or|until) {_DATE})?"
+)
+OFTEN = re.compile(
+    rf"\b(?:in )?every (?:{_NUMBER} |second |other |third )?{_TIME_UNIT}\b(?: of the \w+)?"
+    r"|\b(?:about |around |at least |at most |up to )?"
+    rf"(?:once|twice|{_NUMBER} times) (?:a|an|every|each|per) \w+"
+)
+LASTING = re.compile(rf"\bfor {_SPELL}")
+SPELL = re.compile(rf"{_SPELL}(?! (?:before|after|ahead|late|early|old|in\b))")
+WITHIN = re.compile(rf"\b(?:within|inside) {_SPELL}(?: of [\w ]+)?")
+BEFORE = re.compile(
+    rf"\b{_SPELL} "
+    r"(?:(?P<order>before|after) (?P<event>[\w' -]+)|(?P<ahead>ahead|in advance|late|early|old)\b)"
+)
+QUANTITY = re.compile(
+    rf"(?P<verb>(?:be |been )?[a-z]+ )?(?P<number>{_ABOUT}{_NUMBER})(?![\d%])"
+    r"(?P<noun>(?: [a-z][\w-]*){0,4})(?P<tail>.*)",
+    re.S,
+)
+MONEY = re.compile(r"[£$€¥]|\d\.\d\d\b")
+PLACE = re.compile(
+    r"(?P<verb>(?:be |been )?(?:kept|stored|located|found|situated|sold|placed|fitted|posted|parked|hung"
+    r"|built|buried|published|born|installed|borrowed|issued|accepted|displayed|bought|moored|mounted) )?"
+    r"(?P<place>(?:in|at|on|beside|behind|outside|inside|near|next to|opposite|below|above|between"
+    r"|along|off) (?:the|its|our|your|their|each|either|[A-Z])"
+    r"(?![^,;]* (?:(?:to|for|by|as) |(?:format|form|mode|state|order|style|way)\b))[^,;]*)\Z"
+)
+SUPERLATIVE = re.compile(r"the (?:\w{2,}est|most|least|only|first|last|main|best|worst)\b \w+ \w+")
+PERSON = re.compile(r"(?:Mr|Mrs|Ms|Dr|Prof|Professor|Captain|Sir|Lady|President|King|Queen|Pope|Saint)\b")
+REASON = re.compile(r",?\sbecause\s(?!of\b)(?P<clause>.+)", re.S)
+MANNER = re.compile(r"\s(?P<manner>by (?:\w+ly )?\w+ing\b.+)\Z", re.S)
+AGENT = re.compile(
+    r"(?P<done>(?:been |be )?(?:originally |first )?(?:written|made|designed|developed|created|founded"
+    r"|maintained|invented|published|built|composed|directed|drawn|painted|reported|discovered|led|translated|edited|owned))"
+    r" by (?P<agent>[A-Z][\w.'’-]+(?: [A-Z][\w.'’-]+)*(?: and [A-Z][\w.'’ -]+)?)\Z"
+)
+PURPOSE = re.compile(r"(?P<be>be )?used (?P<purpose>(?:to [a-z]+|for [a-z]+ing) .+)\Z", re.S)
+ENABLES = re.compile(
+    r"(?P<whom>you|(?:the|an?) [\w-]+(?: [\w-]+){0,2}|(?:[\w-]+ ){0,2}[\w-]+s) to (?P<what>[a-z]+ [^,;]+)\Z",
+    re.S,
+)
+MEANS = re.compile(
+    r"(?P<lead>(?:The|An?|To) )?[\"“](?P<term>[^\"“”]{2,40})[\"”]"
+    r"(?P<of> (?:for |of |to |in )?(?:a|an|the) \w+)? (?:shall )?"
+    r"(?:means?|refers? to|denotes?|(?P<be>is(?= an? | the )|are(?= certain ))) (?P<meaning>.+)",
+    re.S,
+)
+# Where a main clause ends: at a clause that follows, and never within what belongs to it.
+JOINT = re.compile(r"[;:]\s|\s[–—-]\s|(?P<comma>,\s)|(?<!\ball)\sbut\s|\s(?:and|or)\s(?=(?P<next>\w+))")
+LIST = re.compile(r"or |[^,;]{1,60}(?:,[^,;]{1,60})*,? (?:and|or|as well as) ")
+_NEGATION = re.compile(
+    r"\b(?:not|no(?! (?:more|less|fewer|longer|later|earlier) than\b)|nobody|nothing|none|nowhere|never"
+    r"|neither|nor|zero|cannot|without|except|excluding|unless|hardly|rarely|seldom|barely|unable|impossible|fails?|lacks?|instead"
+    r"|rather than)\b|n[’']t\b",
+    re.I,
+)
+_CONDITION = re.compile(
+    r"\b(?:if|unless|whether|when|whenever|wherever|where|while|whereas|until(?! (?:\d|(?-i:[A-Z])))|provided"
+    r"|providing|assuming|otherwise|in case|depend(?:s|ing|ent)?|although|though|even|as long as|so long as"
+    r"|in the event|subject to|suppose|supposing|once(?! (?:a|an|every|each|per|in)\b))\b",
+    re.I,
+)
+CODE = re.compile(r"\w{26}|[=<>{}\\|*#@^~\[\]$]|://|--|\(\)|(?<!\w)[-/.]\w|\w/\w")
+_POINTING = re.compile(
+    r"\b(?:it|its|itself|they|their|them|she|her|he|his|him|this|that|these|those|such|here|there|both|former"
+    r"|latter|same|other|others|another|then|now|above|below|following|previous|previously|preceding|next"
+    r"|earlier|later|also|too|instead|however|therefore|thus|hence|respective|respectively|aforementioned|said|herein"
+    r"|hereby|hereof|hereunder|thereof|therein|thereto|likewise|similarly|again|alternatively|still|remaining|subsequent"
+    r"|resulting|corresponding|aforesaid)\b",
+    re.I,
+)
+_ANSWERS_POINTING = re.compile(
+    r"\b(?:it|itself|they|them|she|her|he|his|him|this|these|those|such|here|there|former|latter|same|above"
+    r"|below|following|previous|preceding|as follows|aforementioned|herein|thereof|i|we|us|our|my|me)\b"
+    r"|\ball (?:two|three|four|five|of them)\b|[.!]\s"
+    r"|\bthat(?= \w+(?:[.,;]|\Z))|:(?!\d)|[\[\]<>{}|\\=]",
+    re.I,
+)
+SPEAKING = re.compile(r"\b(?:I|we|us|our|ours|my|me|mine|let's)\b", re.I)
+_HUMAN_NAME = re.compile(r"[A-Z][a-z]+(?: [A-Z][.\w-]*)* [A-Z][\w-]+\Z")
+_ROLE = re.compile(
+    r"(?:\S+ ){1,4}(?:author|chair|creator|designer|developer|director|editor|engineer|founder|inventor"
+    r"|maintainer|manager|president|professor|scientist|writer)\b"
+)
 
 
 class Clause(msgspec.Struct, frozen=True):
@@ -141,7 +266,7 @@ def clause_of(text: str, known: frozenset[str] = frozenset()) -> Clause | None:
     >>> clause.question("where", rest="be replaced")
     'where can a lost card be replaced'
     """
-    lead = RULES["lead"].match(text)
+    lead = _LEAD.match(text)
     begin = lead.end() if lead is not None else 0
     opening = text[:begin].strip(" ,")
     tokens = [(match[0], match.start(), match.end()) for match in _TOKEN.finditer(text, begin)]
@@ -163,10 +288,6 @@ def clause_of(text: str, known: frozenset[str] = frozenset()) -> Clause | None:
     base, form = verb_form(word)
     nouns = [each for each in words[:place] if each not in ADVERBS and not each.endswith("ly")]
     if form == "third" and is_plural(" ".join(nouns)):
-        return None
-    if form == "plain" and not (is_plural(" ".join(nouns)) or words[0] in _PLURAL_PRONOUNS):
-        return None
-    if form == "plain" and words[0] in ("a", "an", "each", "every", "this"):
         return None
     return Clause(opening, subject, "", base, form, rest)
 
@@ -212,16 +333,9 @@ def _is_telegram(before: list[str], words: list[str], known: frozenset[str]) -> 
         return False
     if place > 1 and all(word[:1].isupper() for word in before):
         return opening in PARTICIPLES  # a name, or "Fixed Mac OS build warnings"
-    is_one = place == 1 and opening in known and not is_plural(opening)
-    if words[place] in MODALS and is_one:
-        return True
     if words[place] in BE | MODALS:
         return place > 1 and (opening.endswith("ly") or opening in PLAIN_VERBS)
     if opening.endswith("ly") or opening in PARTICIPLES | VERBS:
-        return True
-    if opening in THIRD_PERSON and THIRD_PERSON[opening] not in NOUNS_TOO:
-        return True
-    if is_one:  # "Library contains": an article is missing
         return True
     base = THIRD_PERSON.get(words[place]) or PAST.get(words[place])
     # A noun without article stands before what may be a noun too: "Short answers for the office".
@@ -347,20 +461,18 @@ _THERE = re.compile(r"\b(?:is|are|was|were) there\b")
 
 def states(sentence: str) -> bool:
     """Tell whether a sentence says outright that something is so: neither denied nor under a condition."""
-    return RULES["negation"].search(sentence) is None and RULES["condition"].search(sentence) is None
+    return _NEGATION.search(sentence) is None and _CONDITION.search(sentence) is None
 
 
 def points(question: str) -> bool:
     """Tell whether a question has words that mean something outside of it."""
-    return RULES["pointing"].search(_THERE.sub("", question)) is not None
+    return _POINTING.search(_THERE.sub("", question)) is not None
 
 
 def is_clear_answer(answer: str) -> bool:
     """Tell whether an answer is understood without the sentence before it."""
     return (
-        bool(answer)
-        and RULES["answers_pointing"].search(answer) is None
-        and answer.count("(") == answer.count(")")
+        bool(answer) and _ANSWERS_POINTING.search(answer) is None and answer.count("(") == answer.count(")")
     )
 
 
@@ -430,4 +542,4 @@ def _leans(word: str, known: frozenset[str]) -> bool:
 
 def is_somebody(subject: str, told: str) -> bool:
     """Tell whether a subject is a person's name, by what is told of it."""
-    return RULES["human_name"].match(subject) is not None and RULES["role"].match(told) is not None
+    return _HUMAN_NAME.match(subject) is not None and _ROLE.match(told) is not None

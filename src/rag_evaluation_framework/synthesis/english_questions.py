@@ -33,7 +33,6 @@ from rag_evaluation_framework.synthesis.english_clauses import (
     PRONOUNS,
     RELATIVE_ADJECTIVES,
     RELATIVE_NOUNS,
-    RULES,
     THIRD_PERSON,
     UNFINISHED,
     VERBS,
@@ -67,6 +66,37 @@ _TELLING = frozenset(
 _JOINED = re.compile(r"\b(?:and|or)\b")
 _LYING = frozenset({"lie", "hang", "stand", "live", "sit"})
 _PLURAL_VERBS = frozenset({"are", "were", "have"}) | MODALS | VERBS
+_AFTER_LIST = re.compile(r"[;:]\s|\s[–—]\s|,\s(?:in which|which|who|whose|where|but|so)\b")
+_ADDED = re.compile(
+    r"[;:]\s|\s[–—]\s|,\s(?:in which|which|who|whose|where|but|so|as|thus|thereby|including|for|see|e\.g|i\.e"
+    r"|\w+ing|\w+ed (?:by|in|as|on|from|with|to|for|at|under))\b"
+)
+# What says when or how, and no object: "begins the next morning".
+_ADVERBIAL = re.compile(
+    r"(?:(?:the|an?|every|each|one|next|last|this) )?(?:[\w-]+ ){0,2}(?:morning|day|week|month|year|night"
+    r"|evening|afternoon|season|time|way)s?\b",
+    re.I,
+)
+_GOES_ON = re.compile(r"(?:but|so|yet|see)\b")
+_VERBAL = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|do|does|did|can|may|must|will|would|should|\w+s to)\b"
+)
+_CONTENT_CLAUSE = re.compile(
+    r", \w+s (?:the|an?|its|their|some|various|new)\b|\bthat (?:the|an?|all|any|each|no)\b|\bhow\b"
+)
+_INDEFINITE = re.compile(
+    r"\b(?:an?|this|that|each|every|another|any|one|these|those|some|two|several)\s+(?:[a-z-]+\s+)?([a-z-]+)\b"
+)
+_HEDGED = re.compile(
+    r"\b(?:better|best|sometimes|(?<!how )often|usually|typically|generally|normally|easily|simply|currently"
+    r"|just|even|only)\b",
+    re.I,
+)
+_MISSPELT = re.compile(r"\b(\w+) \1\b|\ban [b-dgjkpqtvwyzBCDGJKPQTVWYZ]|\ba (?:[aeio]|un(?!i))\w+", re.M)
+# "… and field 2 is the version": another thing is told about.
+_SECOND_CLAUSE = re.compile(
+    r"\b(?:was|were) \w+ed\b|(?:\band|,) (?!which|that|who|where)(?:\S+ ){1,3}(?:is|are|was|were)\b"
+)
 _ANY_WORD = re.compile(r"[\w-]+")
 _HEAD = re.compile(r" (?:of|for|in|on|at|to|from|between) ")
 _LINKS = frozenset({"also", "then", "thus", "so", "therefore", "hence", "has", "have", "had"})
@@ -104,7 +134,7 @@ class _Source:
 
     def __init__(self, known: frozenset[str], section: str, text: str, title: str) -> None:
         self.known, self._title = known, title.casefold()
-        self._many = frozenset(RULES["indefinite"].findall(section.casefold()))
+        self._many = frozenset(_INDEFINITE.findall(section.casefold()))
         self._names = frozenset(_CAPITAL_WITHIN.findall(text))
         self._times = Counter(_ANY_WORD.findall(text.casefold()))
         self._first: dict[str, int] = {}
@@ -138,7 +168,7 @@ class _Source:
 
     def is_name(self, word: str) -> bool:
         """Tell whether a word that begins a sentence is a name: it has its capital within sentences too."""
-        if re.search(r"[^\W\d_a-z].*[^\W\d_a-z]|[\d_.:]", word) or RULES["person"].match(word):
+        if re.search(r"[^\W\d_a-z].*[^\W\d_a-z]|[\d_.:]", word) or english_clauses.PERSON.match(word):
             return True
         return word.casefold() in self._title or word in self._names
 
@@ -161,12 +191,12 @@ class _Sentence:
 
     def questions(self) -> Iterator[MadeQuestion]:
         """Yield what can be asked; of a sentence that denies or supposes something, nothing."""
-        if (term := RULES["means"].match(self._text)) is not None:
+        if (term := english_clauses.MEANS.match(self._text)) is not None:
             yield from self._meaning(term)
             return
         if not self._states or "(" in self._text:
             return
-        reason = RULES["reason"].search(self._text)
+        reason = english_clauses.REASON.search(self._text)
         main, end = self._cut(self._text[: reason.start()] if reason is not None else self._text)
         self._end, self._is_all = end, main == self._text
         clause = clause_of(main, self._known)
@@ -190,7 +220,7 @@ class _Sentence:
 
     def _cut(self, sentence: str) -> tuple[str, _End]:
         """Return the main clause as far as it is in one piece, and what follows it."""
-        for joint in RULES["joint"].finditer(sentence):
+        for joint in english_clauses.JOINT.finditer(sentence):
             following = joint["next"]
             goes_on = sentence[joint.end() :]
             before = clause_of(sentence[: joint.start()], self._known)
@@ -203,17 +233,11 @@ class _Sentence:
             main = sentence[: joint.start()]
             if joint[0].strip() in (":", "–", "—", "-"):
                 return main, "unclear"  # what follows says which: "a new type: Symbol"
-            if (
-                joint["comma"] is None
-                or RULES["goes_on"].match(goes_on)
-                or _opens_clause(goes_on, self._known)
-            ):
+            if joint["comma"] is None or _GOES_ON.match(goes_on) or _opens_clause(goes_on, self._known):
                 return main, "clause"
-            if goes_on.startswith("and "):
-                return main, "unclear" if RULES["verbal"].search(goes_on) else "list"
-            if RULES["list"].match(goes_on):
+            if english_clauses.LIST.match(goes_on):
                 return main, "list"
-            return main, "unclear" if RULES["verbal"].search(goes_on[:_NEARBY]) else "addition"
+            return main, "unclear" if _VERBAL.search(goes_on[:_NEARBY]) else "addition"
         return sentence, "clause"
 
     def _cased(self, subject: str) -> str:
@@ -266,7 +290,7 @@ class _Sentence:
 
     def _lead(self, clause: Clause) -> Iterator[MadeQuestion]:
         """Ask for the time that opens a sentence; without anything else that does, it would not be true."""
-        is_dated = RULES["dated"].fullmatch(clause.lead[:1].lower() + clause.lead[1:])
+        is_dated = english_clauses.DATED.fullmatch(clause.lead[:1].lower() + clause.lead[1:])
         if is_dated and clause.subject != "there":
             yield from self._made(clause.question("when"), clause.lead, "time", "temporal")
 
@@ -280,18 +304,18 @@ class _Sentence:
 
     def _time(self, clause: Clause) -> Iterator[MadeQuestion]:
         rest = clause.rest
-        if match := RULES["often"].search(rest):
+        if match := english_clauses.OFTEN.search(rest):
             # "for every day a book is late": the times are told by a clause, which cannot stay behind.
             if clause_of(rest[match.end() :].strip(), self._known) is None:
                 yield from self._without(clause, match, "how often")
-        elif match := RULES["lasting"].search(rest) or self._spell(clause):
+        elif match := english_clauses.LASTING.search(rest) or self._spell(clause):
             yield from self._without(clause, match, "how long")
-        elif match := RULES["within"].search(rest):
+        elif match := english_clauses.WITHIN.search(rest):
             yield from self._without(clause, match, "within what time")
-        elif match := RULES["before"].search(rest):
+        elif match := english_clauses.BEFORE.search(rest):
             if len((match["event"] or "").split()) <= _LONGEST_EVENT:
                 yield from self._without(clause, match, _how_long_before(match))
-        elif match := RULES["dated"].search(rest):
+        elif match := english_clauses.DATED.search(rest):
             preposition = match["preposition"]
             wh = f"{preposition} when" if preposition in ("since", "until", "by") else "when"
             if preposition == "from" and clause.auxiliary in BE:
@@ -303,7 +327,7 @@ class _Sentence:
     def _spell(self, clause: Clause) -> re.Match[str] | None:
         """Return a length of time that is the object itself: ``a visit lasts 20 minutes``."""
         takes_time = clause.verb in english_clauses.TAKES_TIME and clause.auxiliary in ("", *BE)
-        return RULES["spell"].match(clause.rest) if takes_time else None
+        return english_clauses.SPELL.match(clause.rest) if takes_time else None
 
     def _without(self, clause: Clause, match: re.Match[str], wh: str) -> Iterator[MadeQuestion]:
         after = clause.rest[match.end() :]
@@ -313,8 +337,8 @@ class _Sentence:
             yield from self._made(clause.question(wh, rest=rest), match[0], "time", "temporal")
 
     def _quantity(self, clause: Clause) -> Iterator[MadeQuestion]:
-        match = RULES["quantity"].match(clause.rest)
-        if match is None or self._spell(clause) or RULES["before"].search(clause.rest):
+        match = english_clauses.QUANTITY.match(clause.rest)
+        if match is None or self._spell(clause) or english_clauses.BEFORE.search(clause.rest):
             return
         verb = (match["verb"] or "").strip()
         if verb and (not clause.auxiliary or verb.split()[-1] not in VERBS | PARTICIPLES):
@@ -336,7 +360,9 @@ class _Sentence:
         elif noun and (clause.auxiliary not in BE or verb or clause.subject == "there"):
             text = clause.question(f"how many {noun}", rest=rest)
             yield from self._made(text, f"{match['number']} {noun}", "quantity")
-        elif base in ("cost", "pay", "charge", "paid", "charged") or RULES["money"].search(match["number"]):
+        elif base in ("cost", "pay", "charge", "paid", "charged") or english_clauses.MONEY.search(
+            match["number"]
+        ):
             yield from self._made(clause.question("how much", rest=rest), match["number"], "quantity")
 
     def _is_left(self, after: str) -> bool:
@@ -346,7 +372,7 @@ class _Sentence:
     def _where(self, clause: Clause) -> Iterator[MadeQuestion]:
         if self._end != "clause":
             return
-        match = RULES["place"].match(clause.rest)
+        match = english_clauses.PLACE.match(clause.rest)
         if match is None or clause.subject.split()[0].casefold() == "there":
             return
         if clause.auxiliary in BE | MODALS and match["verb"]:
@@ -358,30 +384,30 @@ class _Sentence:
         if not self._is_all:
             return  # the answer would be cut off
         rest = clause.rest
-        if match := RULES["manner"].search(rest):
+        if match := english_clauses.MANNER.search(rest):
             first = rest.split()[0]
             if _RELATIVE.search(rest[: match.start()]):
                 return  # it may tell how what is said in passing is done
             if clause.verb or clause.auxiliary in MODALS or first in PARTICIPLES:
                 text = clause.question("how", rest=rest[: match.start()])
                 yield from self._made(text, match["manner"], "manner", "analytical")
-        elif clause.auxiliary in BE and (match := RULES["agent"].match(rest)) is not None:
+        elif clause.auxiliary in BE and (match := english_clauses.AGENT.match(rest)) is not None:
             text = clause.question("by whom", rest=match["done"])
             yield from self._made(text, match["agent"], "person")
 
     def _subject(self, clause: Clause) -> Iterator[MadeQuestion]:
         is_told = len(clause.subject.split()) > 2 or clause.subject[0].isupper()
-        if clause.auxiliary in BE and is_told and RULES["superlative"].match(clause.rest):
+        if clause.auxiliary in BE and is_told and english_clauses.SUPERLATIVE.match(clause.rest):
             text = f"what {clause.auxiliary} {clause.rest}"
             yield from self._made(text, clause.subject, "superlative", "comparative")
-        elif RULES["person"].match(clause.subject) and len(clause.rest.split()) > 1:
+        elif english_clauses.PERSON.match(clause.subject) and len(clause.rest.split()) > 1:
             yield from self._made(f"who {clause.finite} {clause.rest}", clause.subject, "person")
 
     def _complement(self, clause: Clause, whole: str) -> Iterator[MadeQuestion]:
         """Ask what something is, what it is for, or what it does something to."""
         first, *others = clause.rest.split() or [""]
         subject = clause.subject.casefold()
-        if not whole or clause.lead or RULES["adverbial"].match(clause.rest):
+        if not whole or clause.lead or _ADVERBIAL.match(clause.rest):
             return
         yield from self._purpose(clause, whole)
         if clause.auxiliary in ("is", "are") and first in ("a", "an", "the") and others:
@@ -406,10 +432,12 @@ class _Sentence:
         """Ask what something is used for, or what it allows somebody to do."""
         if not self._is_asked_of(clause.subject) or _runs_on(whole) or self._end != "clause":
             return
-        if used := RULES["purpose"].match(whole) if clause.auxiliary else None:
+        if used := english_clauses.PURPOSE.match(whole) if clause.auxiliary else None:
             text = clause.question("what", rest=f"{used['be'] or ''}used for")
             yield from self._made(text, used["purpose"], "purpose")
-        enables = RULES["enables"].match(whole) if clause.verb in ("allow", "enable", "permit") else None
+        enables = (
+            english_clauses.ENABLES.match(whole) if clause.verb in ("allow", "enable", "permit") else None
+        )
         is_open = self._source.is_titled(clause.subject)
         if enables and not is_open and enables["what"].split()[0] in VERBS:
             text = clause.question("what", rest=f"{enables['whom']} to do")
@@ -425,11 +453,11 @@ class _Sentence:
             _FEWEST_WORDS <= len(words) <= _MOST_WORDS
             and (words[-1].casefold() not in _UNENDING or form == "purpose")
             and not (form == "manner" and words[-1].endswith("ly"))
-            and not RULES["code"].search(text)
+            and not english_clauses.CODE.search(text)
             and not english_clauses.points(text)
-            and not RULES["speaking"].search(text)
-            and not RULES["hedged"].search(text)
-            and not RULES["misspelt"].search(answer)
+            and not english_clauses.SPEAKING.search(text)
+            and not _HEDGED.search(text)
+            and not _MISSPELT.search(answer)
             and not self._source.is_misspelt(text)
             and answer.count('"') % 2 == 0
             and answer.count("‘") <= answer.count("’")
@@ -455,15 +483,8 @@ def known_words(texts: Iterable[str]) -> frozenset[str]:
 
 def _continues(text: str, before: Clause | None) -> bool:
     """Tell whether what follows *and* goes on with another verb, or begins another clause."""
-    word, _, rest = text.partition(" ")
-    lowered = word.casefold()
-    if lowered in _GOING_ON:
-        return True
-    if word in THIRD_PERSON or (word in PAST and word not in VERBS):
-        return True
-    # "prints the sum and invokes the operation": a verb that is in no list.
-    first = rest.partition(" ")[0]
-    if word.endswith("s") and first in english_clauses.DETERMINERS | english_clauses.POSSESSIVES:
+    word = text.partition(" ")[0]
+    if word.casefold() in _GOING_ON or word in THIRD_PERSON or (word in PAST and word not in VERBS):
         return True
     is_plain = before is not None and (before.form == "plain" or before.auxiliary in MODALS)
     return is_plain and word in english_clauses.PLAIN_VERBS
@@ -501,15 +522,13 @@ def _counted_noun(words: str) -> tuple[str, str, str]:
 
 def _answer(text: str, *, is_list: bool) -> str:
     """Return an answer to its end: what follows a semicolon, or is added about it, is no part of it."""
-    return (RULES["after_list"] if is_list else RULES["added"]).split(text, maxsplit=1)[0]
+    return (_AFTER_LIST if is_list else _ADDED).split(text, maxsplit=1)[0]
 
 
 def _opens_clause(text: str, known: frozenset[str]) -> bool:
     """Tell whether what follows a joint is a clause of its own: ``and they sail on``."""
     clause = re.sub(r"\A(?:and|but|or|so|yet) ", "", text)
     first = clause.partition(" ")[0]
-    if clause != text and _continues(clause, None):
-        return True
     may_open = first.casefold() in english_clauses.DETERMINERS | PRONOUNS
     return may_open and clause_of(clause, known) is not None
 
@@ -524,32 +543,14 @@ def _is_told(question: str, answer: str) -> bool:
 
 def _runs_on(answer: str) -> bool:
     """Tell whether an answer goes on with another verb: ``two arguments and return a number``."""
-    for match in RULES["after_joint"].finditer(answer):
-        word = match["word"]
-        if word in VERBS or word in THIRD_PERSON or (word in PAST and match["comma"] is None):
-            return True
-        if word in BE | MODALS | PRONOUNS or (word.endswith("s") and match["determined"]):
-            return True
-    return (
-        RULES["content_clause"].search(answer) is not None
-        or RULES["second_clause"].search(answer) is not None
-    )
+    return _CONTENT_CLAUSE.search(answer) is not None or _SECOND_CLAUSE.search(answer) is not None
 
 
 def _is_object(rest: str) -> bool:
     """Tell whether what follows a verb begins with a noun that is its object."""
     words = rest.split()
-    if not words or not words[0][0].isalnum():
-        return False
-    if words[0] == "the" and len(words) < _SHORTEST_OBJECT:
+    first, following = (each.strip(",").casefold() for each in [*words, "", ""][:2])
+    if first in _NO_OBJECTS | PRONOUNS or (first == "the" and len(words) < _SHORTEST_OBJECT):
         return False  # "the exit status": which one is said before
-    first = words[0].strip(",").casefold()
-    if first in _NO_OBJECTS | PRONOUNS or first.endswith(("ly", "ing")):
-        return False
-    if first in english_clauses.DETERMINERS | english_clauses.POSSESSIVES or words[0][0].isupper():
-        return len(words) > 1 or words[0][0].isupper()
-    # "take place", "make sure": a bare word by itself belongs to the verb.
-    following = words[1].strip(",").casefold() if len(words) > 1 else ""
-    if not following:
-        return False
-    return following not in PREPOSITIONS or (first.endswith("s") and not first.endswith("ss"))
+    # "takes place", "provides access to": a bare word belongs to the verb.
+    return following != "" and (following not in PREPOSITIONS or first.endswith("s"))

@@ -41,6 +41,7 @@ from rag_evaluation_framework.synthesis.drafts import (
 from rag_evaluation_framework.synthesis.english_clauses import (
     BE,
     DETERMINERS,
+    MONTH,
     NOUNS_TOO,
     PARTICIPLES,
     POSSESSIVES,
@@ -54,7 +55,8 @@ from rag_evaluation_framework.synthesis.english_clauses import (
 from rag_evaluation_framework.synthesis.english_questions import english_questions, known_words
 from rag_evaluation_framework.synthesis.generated_datasets import dataset_of
 from rag_evaluation_framework.synthesis.passages import (
-    MARKS,
+    BROKEN_WORD,
+    MANUAL,
     Definition,
     Form,
     MadeQuestion,
@@ -69,7 +71,7 @@ from rag_evaluation_framework.synthesis.passages import (
     section_of,
     title_of,
 )
-from rag_evaluation_framework.text.scripts import has_unspaced_script
+from rag_evaluation_framework.text.scripts import HAN, has_unspaced_script
 from rag_evaluation_framework.text.tokens import content_keys
 from rag_evaluation_framework.workers import Workforce, in_order
 
@@ -282,6 +284,58 @@ def _is_taken(span: tuple[int, int], taken: Sequence[tuple[int, int]]) -> bool:
 
 # What the structure of a document asks by itself.
 
+# What the known form of a document asks by itself.
+_ASKED = re.compile(
+    r"(?:how|what|why|where|when|who)\b(?! (?:not|about|if|else)\b).|\w+ (?:I|you|we|my|your|our)\b"
+    rf"|.*[{HAN}]",
+    re.I,
+)
+_CALLED = re.compile(r"([\w.:-]+)\(")
+_WORD_GOES_ON = re.compile(r"[\w.(-]")
+# Commands stand in the sections 1, 6 and 8 of the manual; what 4, 5 and 7 describe is files and notions.
+_NO_COMMAND = re.compile(r"\s*\S+\([457]\w*\)")
+_SYNOPSIS = re.compile(r"^SYNOPSIS\s*\n(?P<text>.*?)(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
+# "-Dname": an argument without a space.
+_GLUED = re.compile(r"-[A-Z][a-z]+\Z")  # "-Dname": an argument without a space
+_PLACEHOLDER = re.compile(r"<[^>]*>|\b[A-Z]+_[A-Z_]+\b|\[[^\]]*\]")
+_DEBIAN_ENTRY = re.compile(
+    r"^(?P<name>[a-z0-9][a-z0-9+.-]+) \((?P<version>[^()\s]+)\) (?!UNRELEASED)[^\n;]+; urgency=\w+\n"
+    r"(?P<body>(?:(?! --|\S)[^\n]*\n)+) -- (?P<who>[^<\n]+?) <[^>\n]*>  "
+    r"(?P<date>\w{3}, +\d{1,2} \w{3} \d{4})\b",
+    re.MULTILINE,
+)
+_ENTRY_HEAD = re.compile(r"^[a-z0-9][a-z0-9+.-]+ \([^()\s]+\)", re.MULTILINE)
+_ONLY_ITEM = re.compile(r"\s*\n {2}\* (?P<item>[^\n]+\n(?: {4}(?![-+*])[^\n]+\n)*)\s*")
+_ENTRY_SENTENCE = re.compile(r"[A-Z](?:[^\n:;\[\].]|\.(?=\S))*[a-z0-9)]\.?")
+_ORDINAL = r"\d{1,2}(?:st|nd|rd|th)?"
+_DAY = rf"\d{{4}}-\d\d-\d\d|{_ORDINAL} {MONTH} \d{{4}}|{MONTH} {_ORDINAL},? \d{{4}}"
+_VERSION = r"(?:v|[Vv]ersion |[Rr]elease |[Rr]evision )?(?P<version>\d+(?:\.\d+)+(?:[\w.+-]*\w)?)"
+_RELEASE = re.compile(
+    rf"^(?P<line>[#*= ]{{0,5}}\[?{_VERSION}\]?(?:\([^()\s]*\))?[ ,:–—-]*"
+    rf"\(?(?:released )?(?:on )?(?P<date>{_DAY})\)?)[ \t:.]*$",
+    re.MULTILINE,
+)
+_DATED_RELEASE = re.compile(rf"^(?P<line>#{{1,4}} (?P<date>{_DAY}), {_VERSION}\b[^\n]*)", re.MULTILINE)
+_UPSTREAM = re.compile(r"^Upstream-Name:[ \t]*(?P<name>\S[^\n]*)", re.MULTILINE)
+_FILES = re.compile(
+    r"^Files:[ \t]*(?P<files>\S[^\n]*)\nCopyright:[ \t]*(?P<holder>\S[^\n]*(?:\n[ \t]+[^\n]+)*)\n"
+    r"License:[ \t]*(?P<license>\S[^\n]*)",
+    re.MULTILINE,
+)
+_NO_HOLDER = re.compile(
+    r"[<>:/]|HOLDER|rights reserved|\b(?:unknown|various|none|nobody|public domain|same as|see|et al"
+    r"|others|no copyright|not (?:applicable|claimed)|disclaimed)\b|\b(?:the|of|and|for)\Z",
+    re.I,
+)
+# A line of a copyright begins another holder with a year or a sign; without, it may go on with the one above.
+_HOLDER = re.compile(r"(?:©|\(c\)|copyright\b|copr\b)|(?:19|20)\d\d", re.I)
+_EMAIL = re.compile(r"\s*<[^<>]*>")
+# What stands before a remark is no term.
+_LABELS = re.compile(
+    r"(?:notes?|tip|hint|warning|caution|important|examples?|remark|attention|default|required|optional)\Z",
+    re.I,
+)
+_ABBREVIATION = re.compile(r"[A-Z0-9][A-Z0-9.&/-]+\Z")
 _FEWEST_NEW_WORDS = 3
 _LONGEST_ENTRY = 1200
 _FEWEST_VERSIONS = 3
@@ -309,14 +363,14 @@ def _about_definition(definition: Definition, text: str) -> Iterator[MadeQuestio
     is_chinese = has_unspaced_script(term)
     if (
         not term
-        or MARKS["labels"].match(term)
+        or _LABELS.match(term)
         or len(term.split()) > 5
         or (len(definition.meaning.split()) < 2 and not is_chinese)
     ):
         return
     if is_chinese:
         asked = f"“{term}”是什么意思"
-    elif MARKS["abbreviation"].match(term):
+    elif _ABBREVIATION.match(term):
         asked = f"what does {term} stand for"
     else:
         asked = f"what is meant by “{term}”"
@@ -328,17 +382,13 @@ def _about_definition(definition: Definition, text: str) -> Iterator[MadeQuestio
 
 def _named_as(title: str, text: str) -> str:
     """Return the name of a manual page with what it is the name of, as its synopsis shows: a command."""
-    synopsis = MARKS["synopsis"].search(text)
+    synopsis = _SYNOPSIS.search(text)
     used = synopsis["text"] if synopsis is not None else ""
-    if title in MARKS["called"].findall(used):
+    if title in _CALLED.findall(used):
         return f"the function {title}"
     for line in map(str.strip, used.splitlines()):
         is_begun = line.replace("-", " ").startswith(title.replace("-", " "))
-        if (
-            is_begun
-            and not MARKS["word_goes_on"].match(line[len(title) :])
-            and not MARKS["no_command"].match(text)
-        ):
+        if is_begun and not _WORD_GOES_ON.match(line[len(title) :]) and not _NO_COMMAND.match(text):
             return f"the command {title}"
     return title
 
@@ -346,7 +396,7 @@ def _named_as(title: str, text: str) -> str:
 def _about_option(option: Definition, title: str) -> Iterator[MadeQuestion]:
     """Ask what an option does, if its description begins with what is done and its name does not say it."""
     is_deed = _is_deed(option.meaning, f"{option.term} {title}")
-    if is_deed and not _is_said(option.meaning, option.term) and MARKS["glued"].match(option.term) is None:
+    if is_deed and not _is_said(option.meaning, option.term) and _GLUED.match(option.term) is None:
         text = f"what does the option {option.term} of {title} do"
         yield MadeQuestion(text=text, place=option.place, answer=option.meaning, form="option")
 
@@ -361,8 +411,8 @@ def _is_said(description: str, name: str) -> bool:
 
 def _about_command(title: str, text: str) -> Iterator[MadeQuestion]:
     """Ask what a manual page is about, by the line under NAME, if it has one name only."""
-    manual = MARKS["manual"].search(text)
-    if manual is None or manual["more"] or MARKS["broken_word"].search(manual["what"]):
+    manual = MANUAL.search(text)
+    if manual is None or manual["more"] or BROKEN_WORD.search(manual["what"]):
         return
     what = plain(manual["what"]).rstrip(".")
     if re.search(r"\bman(?:ual)? page|\s[—–-]\s|:\Z", what) or title.endswith(":"):
@@ -394,7 +444,7 @@ def _is_deed(text: str, name: str, *, fewest: int = _FEWEST_NEW_WORDS) -> bool:
         and len(_new_words(others, name)) >= max(fewest, len(set(content_keys(others))) / 2)
         and states(text)
         and not points(others)
-        and MARKS["placeholder"].search(others) is None
+        and _PLACEHOLDER.search(others) is None
         and re.search(r"[:;]\s", others) is None
     )
 
@@ -413,20 +463,20 @@ _dated = partial(_recorded, form="time", kind="temporal")
 
 def _about_releases(text: str) -> Iterator[MadeQuestion]:
     """Ask when a version came out, by whom, and for what, as the entries of changelogs tell."""
-    entries = Counter(match[0] for match in MARKS["entry_head"].finditer(text))
-    for entry in MARKS["debian_entry"].finditer(text):
+    entries = Counter(match[0] for match in _ENTRY_HEAD.finditer(text))
+    for entry in _DEBIAN_ENTRY.finditer(text):
         package = f"version {entry['version']} of the Debian package {entry['name']}"
         place = Place(entry.start(), entry.end(), ())
         is_twice = entries[f"{entry['name']} ({entry['version']})"] > 1
         if is_twice or entry.end() - entry.start() > _LONGEST_ENTRY:
             continue
-        only = MARKS["only_item"].fullmatch(entry["body"])
+        only = _ONLY_ITEM.fullmatch(entry["body"])
         item = plain(only["item"]) if only is not None else ""
-        if MARKS["entry_sentence"].fullmatch(item) and _is_deed(item, entry["name"]):
+        if _ENTRY_SENTENCE.fullmatch(item) and _is_deed(item, entry["name"]):
             yield _recorded(text=f"what changed in {package}", place=place, answer=item, form="object")
         yield _dated(text=f"when was {package} released", place=place, answer=entry["date"])
         yield _recorded(text=f"who released {package}", place=place, answer=entry["who"], form="person")
-    dated = [*MARKS["release"].finditer(text), *MARKS["dated_release"].finditer(text)]
+    dated = [*_RELEASE.finditer(text), *_DATED_RELEASE.finditer(text)]
     times = Counter(each["version"] for each in dated)
     for each in dated if len(times) >= _FEWEST_VERSIONS else ():
         if times[each["version"]] == 1:
@@ -437,16 +487,16 @@ def _about_releases(text: str) -> Iterator[MadeQuestion]:
 
 def _about_copyright(text: str) -> Iterator[MadeQuestion]:
     """Ask whose files are, and under which licence, as machine-readable copyright files of Debian tell."""
-    named = MARKS["upstream"].search(text)
+    named = _UPSTREAM.search(text)
     if named is None:
         return
     before = text.rpartition(named["name"].strip())[0].rstrip(" ,-")
     if before[-4:].isdigit():
         return  # a year stands before it: the name is a holder's
-    for stanza in MARKS["files"].finditer(text):
+    for stanza in _FILES.finditer(text):
         files = " ".join(stanza["files"].split())
-        holder = "; ".join(MARKS["email"].sub("", each).rstrip(" ,;") for each in _holders(stanza["holder"]))
-        if files == "*" or " " in files or not holder or MARKS["no_holder"].search(holder):
+        holder = "; ".join(_EMAIL.sub("", each).rstrip(" ,;") for each in _holders(stanza["holder"]))
+        if files == "*" or " " in files or not holder or _NO_HOLDER.search(holder):
             continue  # what holds for all has its exceptions
         is_one = "*" not in files and "?" not in files
         of = f"the file{'' if is_one else 's'} {files} of {named['name'].strip()}"
@@ -462,11 +512,11 @@ def _about_copyright(text: str) -> Iterator[MadeQuestion]:
 def _holders(written: str) -> list[str]:
     """Return those who hold a copyright, each in one line; none if it is not clear where one ends."""
     lines = [" ".join(line.split()) for line in written.splitlines()]
-    if not any(map(MARKS["holder"].match, lines)):
+    if not any(map(_HOLDER.match, lines)):
         return lines
     holders: list[str] = []
     for before, line in zip(["", *lines], lines, strict=False):
-        if MARKS["holder"].match(line):
+        if _HOLDER.match(line):
             holders.append(line)
         elif holders and (len(before) >= _FULL_LINE or before.endswith(",")):
             holders[-1] += f" {line}"
@@ -482,7 +532,7 @@ def _about_headings(passages: Passages) -> Iterator[MadeQuestion]:
         below.setdefault(statement.place.headings, []).append(statement)
     for headings, paragraph in below.items():
         heading = headings[-1] if headings else ""
-        asked = is_question(heading) and MARKS["asked"].match(heading)
+        asked = is_question(heading) and _ASKED.match(heading)
         if len(heading.split()) < _FEWEST_ASKED or paragraph[0].text.startswith("See "):
             continue  # "Where am I?", and what answers nothing itself
         if asked and passages.blocks[headings] == 1 and not points(f"{heading} {paragraph[0].text}"):

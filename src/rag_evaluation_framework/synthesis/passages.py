@@ -18,15 +18,75 @@ import msgspec
 from rag_evaluation_framework.records.documents import Corpus, Document
 from rag_evaluation_framework.retrieval.markdown_chunker import markdown_sections
 from rag_evaluation_framework.synthesis.drafts import ABOUT_A_SECTION, Draft, Drafts, Excerpt, QuestionKind
-from rag_evaluation_framework.synthesis.english_clauses import PARTS, RULES
-from rag_evaluation_framework.synthesis.language_rules import load_patterns
-from rag_evaluation_framework.text.scripts import HAN, has_unspaced_script
+from rag_evaluation_framework.synthesis.english_clauses import PARTS
+from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.sentences import sentence_spans
 from rag_evaluation_framework.text.spans import Spanned
 
-MARKS = load_patterns("document_patterns.yaml", month=RULES["month"].pattern, han=HAN)
-"""What marks the parts of a document, and records of a known form."""
-
+_FENCE = re.compile(r"^[^\S\n]*(```|~~~)[^\n]*\n.*?(?:^[^\S\n]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
+_FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:[^\n]*\n)*?---[ \t]*(?:\r?\n|\Z)")
+_HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
+_EXAMPLES = re.compile(r"^EXAMPLES?[ \t]*\n.*?(?=^[A-Z]|\Z)", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_ITEM = re.compile(
+    r"\s*(?:(?P<bullet>[-*+•o·▪‣–]\s+)"
+    r"|\(?(?:\d{1,3}(?:\.\d{1,3})*[.)]|[a-z][.)]|[ivx]{1,4}[.)])\s+|\d{1,3}、)"
+)
+_CAPITALS = re.compile(r"[^a-z\n]*[A-Z]{2}[^a-z\n]*\n?\Z")
+_UNLIKE_PROSE = re.compile(
+    r"\S[ \t]{4,}\S|\t\S|^\s*(?:\.\. |\[[^\]]*\]:|[<$|{}@]|>>>)|\.\.\.|…| [,;]|\A\d+ (?:the\b|[A-Z])"
+    r"|\A\w+(?: \w+)? (?:An?|The|This|If|When) [a-z]",
+    re.M,
+)
+# A sentence is whole: it begins as one, and ends as one.
+_WHOLE = re.compile(r"[\"“‘'(《「]*(?:[A-Z0-9]|[^\W\da-zA-Z_]).*[.!。！][\"”’'）)」》]*\Z", re.S)
+_WHOLE_END = re.compile(r"[.!。！][\"”’'）)」》]*\s*\Z")
+_LEADS_IN = re.compile(r"[:：]\s*\Z")
+# The name of a manual page stands under NAME, before a dash; a text may begin with its title in a line.
+MANUAL = re.compile(
+    r"^NAME\s*\n\s+(?P<name>[\w.+:-]+(?: [\w.+:-]+){0,4}?)(?P<more>,[^\n]*?)?"
+    r" +[-–—] +(?P<what>[^\n]+(?:\n[ \t]+[^\n]+)*)",
+    re.MULTILINE,
+)
+_FIRST_LINES = re.compile(
+    r"\s*(?P<first>[^\s][^\n]{2,60}?)[ \t]*\n(?:[ \t]+[Vv]ersion[^\n]{1,40}\n)?[ \t]*\n"
+)
+_CENTRED = re.compile(r"^[ \t]{12,}([A-Z][a-z][^\n.;:,]{2,50})$", re.MULTILINE)
+_NO_NAME = re.compile(r"[|=<>@\\{}\[\]]|\w/\w|\A[.$~]+/")
+# "but modified significantly": a title has a capital, or is a name, as "setup.py".
+_REMNANT = re.compile(r"[a-z]+ [a-z]")
+_RIGHTS = re.compile(r"^Files:[^\n]*\nCopyright:", re.MULTILINE)
+_TERM = re.compile(r"[-\w.+:%]*\w")
+_NO_TITLE = re.compile(r"[.;:,=<>@|/\\(){}\[\]]|\d{4}|^[a-z]")
+_OPTION = re.compile(
+    r"^(?P<indent>[ \t]{2,})(?P<term>--?[A-Za-z0-9][^\n]*?)(?:\n(?P=indent)[ \t]{2,}|[ \t]{2,})"
+    r"(?P<text>[A-Z][^\n]*(?:\n(?P=indent)[ \t]{2,}\S[^\n]*)*)",
+    re.MULTILINE,
+)
+_FLAG = re.compile(r"(?<![\w-])--?[A-Za-z0-9][\w-]*")
+_ARGUMENT = re.compile(r"[A-Za-z][\w-]*")
+_QUOTE = re.compile(r"\s*>+\s?")
+_TABLE = re.compile(
+    r"^[ \t]*\|?[^\n]*\|[^\n]*\n[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\n"
+    r"(?:[ \t]*\|?[^\n]*\|[^\n]*(?:\n|\Z))+",
+    re.MULTILINE,
+)
+_DEFINITION = re.compile(
+    r"\s*(?:\*\*|__)(?P<term>[^*_\n]{1,60}?)(?:\*\*|__)\s*(?:[–—]|-\s)\s*(?P<rest>\S.*)", re.S
+)
+_ROLE = re.compile(r":[\w:-]+:(?=`)")
+BROKEN_WORD = re.compile(r"\w[-‐‑]\s*\n")
+_LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*(?:\s\"[^\"\n]*\")?\)")
+_MARKS = re.compile(
+    r"\*{1,3}(?=\S)(.+?)(?<=\S)\*{1,3}|(?<!\w)_{1,3}(?=\S)(.+?)(?<=\S)_{1,3}(?!\w)"
+    r"|`+([^`\n<>]+?)(?: <[^`<>\n]+>)?`+(?:__?(?!\w))?"
+)
+_PICTURES = re.compile(r"[^\w\s.+#&'’()-]")
+_NUMBERING = re.compile(
+    r"\A(?:[\dIVX]+[.)]?)+\s+|\A第[一二三四五六七八九十]+[章节条]\s*|\A[一二三四五六七八九十]+、"
+)
+# A section that is a question, a version or a date names nothing; nor does one with notes of its own.
+_NO_SECTION = re.compile(r"[?？()（）:：“”<>]|\d\.\d|\d{4}")
 _DEEPER = 3
 _DEEPEST_HEADING = 5
 _LATEST_TITLE = 600
@@ -82,22 +142,22 @@ def passages_of(document: Document) -> Passages:
     definitions: list[Definition] = []
     text = document.content
     title = _title(document)
-    manual = MARKS["manual"].search(text)
+    manual = MANUAL.search(text)
     is_manual = manual is not None and manual["name"] == title
     led_in: int | None = None
     blocks: Counter[tuple[str, ...]] = Counter()
     for number, block in enumerate(_blocks(text)):
         blocks[block.headings] += 1
-        item = MARKS["item"].match(text, block.start, block.end)
+        item = _ITEM.match(text, block.start, block.end)
         # What a lead-in announces ("as follows:") says nothing without it, and a bullet is often no sentence.
         depth = _depth(text, block.start)
         is_led_in = led_in is not None and (item is not None or depth > led_in)
         if not is_led_in:
-            led_in = depth if MARKS["leads_in"].search(block.of(text)) else None
+            led_in = depth if _LEADS_IN.search(block.of(text)) else None
         if is_led_in or (item is not None and item["bullet"]):
             continue
-        defined = MARKS["definition"].match(block.of(text))
-        if defined is not None and MARKS["whole_end"].search(defined["rest"]):
+        defined = _DEFINITION.match(block.of(text))
+        if defined is not None and _WHOLE_END.search(defined["rest"]):
             definitions.append(Definition(block, plain(defined["term"]), plain(defined["rest"])))
         term = _term_above(text, block.start) if is_manual else ""
         statements.extend(each for each in _statements(text, block, number) if term in each.text)
@@ -111,13 +171,13 @@ def plain(text: str) -> str:
     >>> plain("**Calf Rock** covers\\nat [half tide](tides.md)")
     'Calf Rock covers at half tide'
     """
-    bare = MARKS["role"].sub("", MARKS["link"].sub(r"\1", text))
-    bare = MARKS["marks"].sub(lambda match: match[1] or match[2] or match[3], bare)
+    bare = _ROLE.sub("", _LINK.sub(r"\1", text))
+    bare = _MARKS.sub(lambda match: match[1] or match[2] or match[3], bare)
     return " ".join(bare.split())
 
 
 def _title(document: Document) -> str:
-    if MARKS["rights"].search(document.content):
+    if _RIGHTS.search(document.content):
         return ""  # what looks like a heading is a comment
     sections = [section for section in markdown_sections(document.content) if section.headings]
     paths = [section.headings for section in sections]
@@ -129,17 +189,13 @@ def _title(document: Document) -> str:
         return title_of(first) if is_title or is_only else ""
     if document.title:
         return title_of(document.title)
-    if (manual := MARKS["manual"].search(document.content)) is not None:
+    if (manual := MANUAL.search(document.content)) is not None:
         return manual["name"]
-    begun = MARKS["first_lines"].match(document.content)
-    if begun is None or MARKS["no_title"].search(begun["first"]):
+    begun = _FIRST_LINES.match(document.content)
+    if begun is None or _NO_TITLE.search(begun["first"]):
         return ""
     # A file of several texts has the titles of the others in it.
-    others = (
-        ()
-        if MARKS["centred"].match(document.content.lstrip("\n"))
-        else MARKS["centred"].findall(document.content)
-    )
+    others = () if _CENTRED.match(document.content.lstrip("\n")) else _CENTRED.findall(document.content)
     return "" if any(map(title_of, others)) else title_of(begun["first"])
 
 
@@ -147,10 +203,10 @@ def title_of(heading: str) -> str:
     """Return a heading without pictures around it; empty if it only says which part of a document it is."""
     title = plain(heading)
     words = re.findall(r"[^\W\d_]+", title.casefold())
-    pictures = "".join(MARKS["pictures"].findall(title))
+    pictures = "".join(_PICTURES.findall(title))
     return (
         ""
-        if PARTS.issuperset(words) or MARKS["no_name"].search(title) or MARKS["remnant"].match(title)
+        if PARTS.issuperset(words) or _NO_NAME.search(title) or _REMNANT.match(title)
         else title.strip(" #*_=~-–—:").lstrip("".join(set(pictures) - set("《〈“"))).strip()
     )
 
@@ -160,10 +216,8 @@ def _blocks(text: str) -> Iterator[Place]:
 
     Code, comments and headings are left out.
     """
-    hidden = [
-        match.span() for mark in ("fence", "comment", "examples") for match in MARKS[mark].finditer(text)
-    ]
-    if front := MARKS["front_matter"].match(text):
+    hidden = [match.span() for mark in (_FENCE, _COMMENT, _EXAMPLES) for match in mark.finditer(text)]
+    if front := _FRONT_MATTER.match(text):
         hidden.append((0, front.end()))
     for section in markdown_sections(text):
         begin: int | None = None
@@ -173,20 +227,20 @@ def _blocks(text: str) -> Iterator[Place]:
         while position < section.end:
             line_end = text.find("\n", position, section.end)
             line_end = section.end if line_end < 0 else line_end + 1
-            table = MARKS["table"].match(text, position, section.end)
+            table = _TABLE.match(text, position, section.end)
             if table is not None:
                 line_end = table.end()
             line = text[position:line_end]
             is_hidden = any(first <= position < last for first, last in hidden)
             is_underline = set(line.strip()) <= set("=-*_ ")  # or the line is blank
             is_break = is_hidden or is_underline or table is not None or line.strip() == "."
-            is_break = is_break or bool(MARKS["heading"].match(line) or MARKS["capitals"].match(line))
+            is_break = is_break or bool(_HEADING.match(line) or _CAPITALS.match(line))
             deeper = _depth(text, position) - depth >= _DEEPER and not is_item
-            if begin is not None and (is_break or deeper or MARKS["item"].match(line)):
+            if begin is not None and (is_break or deeper or _ITEM.match(line)):
                 yield Place(begin, end, section.headings)
                 begin = None
             if not is_break and begin is None:
-                begin, is_item = position, MARKS["item"].match(line) is not None
+                begin, is_item = position, _ITEM.match(line) is not None
             depth = _depth(text, position)
             position = end = line_end
         if begin is not None:
@@ -210,17 +264,15 @@ def _term_above(text: str, position: int) -> str:
         line = text[begin:end]
         above = _depth(text, begin)
         if line.strip() and above < depth:
-            term = MARKS["term"].search(line)
-            is_heading = above < _DEEPEST_HEADING or term is None or MARKS["whole_end"].search(line)
+            term = _TERM.search(line)
+            is_heading = above < _DEEPEST_HEADING or term is None or _WHOLE_END.search(line)
             return "" if is_heading or term is None else term[0]
         end = begin - 1
     return ""
 
 
 def _statements(text: str, block: Place, paragraph: int) -> Iterator[Statement]:
-    lead = MARKS["item"].match(text, block.start, block.end) or MARKS["quote"].match(
-        text, block.start, block.end
-    )
+    lead = _ITEM.match(text, block.start, block.end) or _QUOTE.match(text, block.start, block.end)
     begin = lead.end() if lead is not None else block.start
     if plain(text[begin : block.end]) in map(plain, block.headings):
         return  # an underlined heading
@@ -235,12 +287,12 @@ def is_whole(written: str, sentence: str) -> bool:
     """Tell whether what is written is one whole sentence of prose that states something."""
     return (
         _WORD.search(sentence) is not None
-        and MARKS["whole"].match(sentence) is not None
-        and MARKS["unlike_prose"].search(written) is None
+        and _WHOLE.match(sentence) is not None
+        and _UNLIKE_PROSE.search(written) is None
         and all(sentence.count(pair[0]) == sentence.count(pair[1]) for pair in ("()", "“”", "[]", "（）"))
         and sentence.count('"') % 2 == 0
         and "`" not in sentence
-        and MARKS["broken_word"].search(written) is None
+        and BROKEN_WORD.search(written) is None
     )
 
 
@@ -250,7 +302,7 @@ def _options(text: str) -> Iterator[Definition]:
     An option has one name, beside a letter: of ``--diagnose, --no-diagnose`` one does the opposite, also
     where each has its own line. Its argument is named with it if the sentence speaks of that.
     """
-    found = [(match, MARKS["flag"].findall(match["term"])) for match in MARKS["option"].finditer(text)]
+    found = [(match, _FLAG.findall(match["term"])) for match in _OPTION.finditer(text)]
     times = Counter(name for _, names in found for name in set(names))
     for match, names in found:
         name = max(names, key=len)
@@ -265,8 +317,8 @@ def _options(text: str) -> Iterator[Definition]:
         spans = sentence_spans(match["text"])
         start, end = (match.start("text") + place for place in spans[0]) if spans else (0, 0)
         sentence = plain(text[start:end])
-        arguments = MARKS["argument"].findall(match["term"].partition(name)[2])
-        said = {word.casefold() for word in MARKS["argument"].findall(sentence)}
+        arguments = _ARGUMENT.findall(match["term"].partition(name)[2])
+        said = {word.casefold() for word in _ARGUMENT.findall(sentence)}
         spoken_of = [each for each in arguments if each.casefold() in said]
         if spoken_of and (len(arguments) > 1 or not arguments[0].isupper()):
             continue  # "Use a buffer of size to query"
@@ -302,8 +354,8 @@ class MadeQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
 def section_of(place: Place) -> str:
     """Return the name of the section of a place, below the title; empty if it has none."""
-    heading = MARKS["numbering"].sub("", plain(place.headings[-1])) if place.headings[1:] else ""
-    return "" if MARKS["no_section"].search(heading) or not is_short(heading) else heading
+    heading = _NUMBERING.sub("", plain(place.headings[-1])) if place.headings[1:] else ""
+    return "" if _NO_SECTION.search(heading) or not is_short(heading) else heading
 
 
 def is_short(name: str) -> bool:
@@ -380,5 +432,5 @@ def _section_drafts(document: Document) -> Iterator[Draft]:
 
 def _heading_name(headings: tuple[str, ...]) -> str:
     """Return the innermost heading, if it has words and is short."""
-    name = MARKS["numbering"].sub("", plain(headings[-1])).strip(" #*_=~:：") if headings else ""
+    name = _NUMBERING.sub("", plain(headings[-1])).strip(" #*_=~:：") if headings else ""
     return name if is_short(name) and _NAME.search(name) else ""
