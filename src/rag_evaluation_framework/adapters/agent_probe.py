@@ -64,6 +64,8 @@ _FINAL |= {"http-401", "http-403", "http-407", "http-429", "invalid-http", "body
 _WRONG_INPUT = (400, 422, 500)
 _REDIRECTS = (301, 302, 307, 308)
 _PATH_IS_WRONG = frozenset({"http-404", "http-405", "http-501", "html-page"})
+_NEARNESS = {**dict.fromkeys(_FINAL, 4), **dict.fromkeys(_PATH_IS_WRONG, 0)}
+_NEARNESS |= {"no-answer": 3, "stream-error": 3, "http-400": 2, "http-422": 2}
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -285,16 +287,7 @@ async def asked(agent: HttpAgent, candidate: Candidate, message: str, *, timeout
 
 def _nearness(outcome: Probe) -> int:
     """Tell how near an outcome is to an answer; of equals the first is taken."""
-    if outcome.failure is None:
-        return 5
-    kind = outcome.failure.kind
-    if kind in _FINAL:
-        return 4
-    if kind in ("no-answer", "stream-error"):
-        return 3
-    if kind in ("http-400", "http-422"):
-        return 2
-    return 0 if kind in _PATH_IS_WRONG else 1
+    return 5 if outcome.failure is None else _NEARNESS.get(outcome.failure.kind, 1)
 
 
 # Where to look, and in which order.
@@ -553,7 +546,7 @@ def _schema(schema: Any, document: Mapping[str, Any]) -> Mapping[str, Any]:
     return schema if isinstance(schema, dict) else {}
 
 
-def told(outcome: Probe) -> str:
+def describe_reply(outcome: Probe) -> str:
     """Say in a few words what came back."""
     if outcome.failure is None:
         return "answered"

@@ -122,7 +122,7 @@ class BackgroundLoop:
         self._process = 0
         self._ended = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._end: Callable[[], object] = _nothing
+        self._end: Callable[[], object] = lambda: None
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine and return what it returns; ``CancelledError`` where the loop is closed."""
@@ -141,7 +141,7 @@ class BackgroundLoop:
         """End the loop and what runs in it; the next :meth:`run` starts another, if not ``for_good``."""
         with self._lock:
             self._ended = self._ended or for_good
-            self._loop, end, self._end = None, self._end, _nothing
+            self._loop, end, self._end = None, self._end, lambda: None
         end()
 
     def _started(self) -> asyncio.AbstractEventLoop:
@@ -180,7 +180,3 @@ async def _wind_up(loop: asyncio.AbstractEventLoop, last: Callable[[], Coroutine
     await asyncio.gather(*others, return_exceptions=True)
     await last()
     loop.call_soon(loop.stop)
-
-
-def _nothing() -> None:
-    """There is no loop to end."""

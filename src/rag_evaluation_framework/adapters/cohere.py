@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -104,7 +104,11 @@ class _CohereEndpoint:
             client = cohere.ClientV2(api_key=key, base_url=self.base_url, httpx_client=self._connection)
             return getattr(client, method)(model=self.model, **asked, request_options={"max_retries": 0})
         except errors.ApiError as error:
-            raise _failure(error, url=self.base_url, mask=header_mask([key])) from None
+            body, status = str(error.body or "").encode(), error.status_code or 0
+            mask = header_mask([key])
+            failure = vendor_failure(status, error.headers or {}, body, url=self.base_url, mask=mask)
+            expected = "expected a reply of Cohere's, got another"
+            raise failure or TargetError("malformed-json", expected, retry=True) from None
         except httpx.TimeoutException:
             raise TargetError("timeout", "no complete reply in time", retry=True) from None
         except httpx.HTTPError as error:
@@ -197,10 +201,3 @@ class CohereReranker(_CohereEndpoint):
             raise self._failed(TargetError("wrong-scores", expected))
         best = sorted(scores, key=lambda number: (-scores[number], number))
         return [chunks[number] for number in best[:k]]
-
-
-def _failure(error: Any, *, url: str, mask: Callable[[str], str]) -> TargetError:
-    """Return what a status of Cohere's stands for: whether to try again, and after how long."""
-    body = str(error.body or "").encode()
-    failure = vendor_failure(error.status_code or 0, error.headers or {}, body, url=url, mask=mask)
-    return failure or TargetError("malformed-json", "expected a reply of Cohere's, got another", retry=True)

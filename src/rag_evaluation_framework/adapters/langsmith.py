@@ -392,15 +392,12 @@ class _Experiment:
             run_id = uuid5(self._project_id, result.sample_id)
             started = self._begin + number * self._duration
             yield from self._run_parts(run_id, result, started)
-            verdict, told = self._verdicts.get(result.sample_id), dict[str, Any]()
-            for place, each in enumerate(() if verdict is None else verdict.answers):
-                told = {"value": each.grade, "comment": f"{each.name}: {each.why}"}
-                yield _part(*self._feedback(run_id, "verdict", each.by, told, started, place))
-            for score in result.scores:
-                told = {"comment": f"{score.status}: {score.reason}"}
-                if score.value is not None:
-                    told = {"score": round(score.value, _DECIMALS)}
-                yield _part(*self._feedback(run_id, score.metric, score.method, told, started))
+            now = datetime.now(UTC).isoformat()
+            of_run = {"run_id": str(run_id), "trace_id": str(run_id), "session_id": str(self._project_id)}
+            of_run |= {"start_time": started.isoformat(), "created_at": now, "modified_at": now}
+            for name, feedback in self._feedback(result):
+                feedback_id = uuid5(run_id, name)
+                yield _part(f"feedback.{feedback_id}", {"id": str(feedback_id), **of_run, **feedback})
 
     def _run_parts(self, run_id: UUID, result: SampleResult, started: datetime) -> Iterator[Part]:
         head = {
@@ -421,30 +418,21 @@ class _Experiment:
         yield _part(f"post.{run_id}.outputs", _outputs(result.response))
         yield _part(f"post.{run_id}.extra", {"metadata": {"sample_id": result.sample_id}})
 
-    def _feedback(
-        self,
-        run_id: UUID,
-        key: str,
-        method: str | None,
-        told: Mapping[str, Any],
-        started: datetime,
-        place: int = 0,
-    ) -> tuple[str, Mapping[str, Any]]:
-        feedback_id = uuid5(run_id, f"{key} {place}" if place else key)
-        now = datetime.now(UTC).isoformat()
-        written: dict[str, Any] = {
-            "id": str(feedback_id),
-            "run_id": str(run_id),
-            "trace_id": str(run_id),
-            "session_id": str(self._project_id),
-            "start_time": started.isoformat(),
-            "key": key,
-            "created_at": now,
-            "modified_at": now,
-            "feedback_source": {"type": "api", "metadata": {"method": method}},
-            **told,
-        }
-        return f"feedback.{feedback_id}", written
+    def _feedback(self, result: SampleResult) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the verdicts and scores of an answer, each under a name of its own."""
+        verdict = self._verdicts.get(result.sample_id)
+        for place, each in enumerate(() if verdict is None else verdict.answers):
+            told: dict[str, Any] = {"value": each.grade, "comment": f"{each.name}: {each.why}"}
+            yield f"verdict {place}" if place else "verdict", _by("verdict", each.by, told)
+        for score in result.scores:
+            told = {"comment": f"{score.status}: {score.reason}"}
+            if score.value is not None:
+                told = {"score": round(score.value, _DECIMALS)}
+            yield score.metric, _by(score.metric, score.method, told)
+
+
+def _by(key: str, method: str | None, told: Mapping[str, Any]) -> dict[str, Any]:
+    return {"key": key, "feedback_source": {"type": "api", "metadata": {"method": method}}, **told}
 
 
 def _outputs(response: Response) -> dict[str, Any]:

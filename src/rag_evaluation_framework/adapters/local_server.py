@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
@@ -149,14 +149,11 @@ class _Handler(BaseHTTPRequestHandler):
     _policy = NOTHING_ALLOWED
 
     def do_GET(self) -> None:
-        if (path := self._allowed_path()) is None:
-            return
-        query = dict(parse_qsl(path.query))
-        self._answered(lambda: self.read(path.below, query))
+        if (place := self._allowed_place()) is not None:
+            self._answer_with(lambda: self.read(place.below, place.query))
 
     def do_POST(self) -> None:
-        path = self._allowed_path()
-        if path is None:
+        if (place := self._allowed_place()) is None:
             return
         if self.write is None:
             self.send_error(405, "Nothing can be changed here")
@@ -164,9 +161,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(403, _ELSEWHERE)
         elif (sent := self._body()) is not None:
             write = self.write
-            self._answered(lambda: write(path.below, strict_json.decode(sent)))
+            self._answer_with(lambda: write(place.below, strict_json.decode(sent)))
 
-    def _allowed_path(self) -> _Path | None:
+    def _allowed_place(self) -> _Place | None:
         """Return what is asked for; refuse whoever is not the page, or not on this machine."""
         hosts = {f"{HOST}:{self.server.server_port}", f"localhost:{self.server.server_port}"}  # type: ignore[attr-defined]
         # HTTP/0.9 has no headers, and from Python 3.14 on no message that could hold them.
@@ -178,12 +175,12 @@ class _Handler(BaseHTTPRequestHandler):
             site not in _OWN_PAGES
         ):
             self.send_error(403, "Pages of other sites are refused")
-        elif (path := _Path.read(self.path)) is None:
+        elif (place := _place_of(self.path)) is None:
             self.send_error(400, "This is not an address")
-        elif not _is_same(path.token, self.token):
+        elif not _is_same(place.token, self.token):
             self.send_error(403, _ELSEWHERE)
         else:
-            return path
+            return place
         return None
 
     def _body(self) -> bytes | None:
@@ -201,7 +198,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(400, "There is less than was announced")
         return None
 
-    def _answered(self, answer: Callable[[], Reply | None]) -> None:
+    def _answer_with(self, answer: Callable[[], Reply | None]) -> None:
         try:
             reply = answer()
         except (InputError, UsageError) as error:
@@ -231,22 +228,20 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing: the address has the secret in it."""
 
 
-class _Path(msgspec.Struct, frozen=True):
+class _Place(NamedTuple):
     token: str
     below: str
-    query: str
+    query: dict[str, str]
 
-    @classmethod
-    def read(cls, written: str) -> _Path | None:
-        try:
-            parts = urlsplit(written)
-            if parts.scheme or parts.netloc or not parts.path.startswith("/"):
-                return None
-            token, slash, below = parts.path[1:].partition("/")
-            below = unquote(below, errors="strict")
-        except ValueError:
-            return None
-        return cls(token if slash else "", below, parts.query)
+
+def _place_of(address: str) -> _Place | None:
+    try:
+        parts = urlsplit(address)
+        token, slash, below = parts.path[1:].partition("/")
+        place = _Place(token if slash else "", unquote(below, errors="strict"), dict(parse_qsl(parts.query)))
+    except ValueError:
+        return None
+    return None if parts.scheme or parts.netloc or not parts.path.startswith("/") else place
 
 
 def _is_same(given: str, token: str) -> bool:

@@ -222,7 +222,7 @@ def _write(path: Path, api: dict[str, Any], outcome: Probe, question: str) -> No
 
 
 def _document(outcome: Probe, lines: dict[str, Any] | None) -> dict[str, Any]:
-    from rag_evaluation_framework.adapters.agent_probe import told
+    from rag_evaluation_framework.adapters.agent_probe import describe_reply
 
     answer, failure = outcome.answer, outcome.failure
     read = None
@@ -246,7 +246,7 @@ def _document(outcome: Probe, lines: dict[str, Any] | None) -> dict[str, Any]:
         "error": {"kind": failure.kind, "message": failure.message} if failure else None,
         "hints": outcome.hints(),
         "tried": [
-            {"address": each.address, "protocol": each.candidate.label, "outcome": told(each)}
+            {"address": each.address, "protocol": each.candidate.label, "outcome": describe_reply(each)}
             for each in outcome.tried
         ],
         "manifest": None if lines is None else {"spec": {"api": lines}},
@@ -304,7 +304,7 @@ def _show(outcome: Probe, lines: dict[str, Any] | None, url: str, file: Path | N
 
 def _show_others(screen: Screen, outcome: Probe) -> None:
     """Add a line for each request but the one that is shown, where there were several."""
-    from rag_evaluation_framework.adapters.agent_probe import told
+    from rag_evaluation_framework.adapters.agent_probe import describe_reply
 
     others = [each for each in outcome.tried if each.candidate is not outcome.candidate]
     if not others:
@@ -313,7 +313,7 @@ def _show_others(screen: Screen, outcome: Probe) -> None:
     screen.say(f"{counted(len(outcome.tried), 'request')} in all; the others:")
     for each in others:
         asked = f"{each.candidate.method} {each.address} {each.candidate.label}"
-        screen.say(f"{asked}: {one_line(told(each), _TRIED_CHARACTERS)}", indent=2, hang=4)
+        screen.say(f"{asked}: {one_line(describe_reply(each), _TRIED_CHARACTERS)}", indent=2, hang=4)
 
 
 def _parts(outcome: Probe) -> list[tuple[str, str]]:

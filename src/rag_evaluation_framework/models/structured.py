@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import lru_cache
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from rag_evaluation_framework.errors import InputError, ModelError, UsageError, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.json_scanner import written_path
-from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, Schema, with_paragraph
+from rag_evaluation_framework.models.chat import ChatModel, Completion, Message, with_paragraph
 from rag_evaluation_framework.text.spans import Spanned
 
 if TYPE_CHECKING:
@@ -306,13 +306,6 @@ class StructuredReply(msgspec.Struct, frozen=True, kw_only=True):
     repaired: bool = False
 
 
-@runtime_checkable
-class Forgetting(Protocol):
-    """A model that remembers completions and can be told that one was useless."""
-
-    def forget(self, messages: Sequence[Message], *, schema: Schema | None = None, draw: int = 0) -> None: ...
-
-
 def ask(
     model: ChatModel,
     messages: Sequence[Message],
@@ -360,9 +353,10 @@ def ask(
             found = value(with_paragraph(messages, REPAIR_REQUEST.format(problem=useless.note)))
     except BaseException as error:  # whatever ends the question, Ctrl-C too: raised again
         # A model that remembers must ask again the next time, since these replies were useless.
-        if isinstance(model, Forgetting):
+        forget: Callable[..., None] | None = getattr(model, "forget", None)
+        if forget is not None:
             for asked, _ in completed:
-                model.forget(asked, schema=schema, draw=draw)
+                forget(asked, schema=schema, draw=draw)
         if isinstance(error, _UselessReplyError):
             raise error.error from error
         raise

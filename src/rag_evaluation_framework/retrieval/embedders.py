@@ -28,6 +28,7 @@ import numpy.typing as npt
 from rag_evaluation_framework.errors import InputError, Issue, UsageError, shown
 from rag_evaluation_framework.extensions import Embedder, QueryEmbedder, Specification, component_text
 from rag_evaluation_framework.files.sqlite import opened, transaction
+from rag_evaluation_framework.files.strict_json import drop_nulls
 from rag_evaluation_framework.retrieval.stores import Matrix, batches, checked_vectors, unit_vectors
 from rag_evaluation_framework.text.scripts import has_unspaced_script
 from rag_evaluation_framework.text.tokens import word_tokens
@@ -152,8 +153,7 @@ def prompts_for(
 
 def given_prefixes(query_prefix: str | None, document_prefix: str | None) -> dict[str, str]:
     """Return the prefixes that were given, as arguments of a component's text."""
-    given = {"query_prefix": query_prefix, "document_prefix": document_prefix}
-    return {name: prefix for name, prefix in given.items() if prefix is not None}
+    return drop_nulls({"query_prefix": query_prefix, "document_prefix": document_prefix})
 
 
 DIMENSIONS = 1024

@@ -265,13 +265,13 @@ class CellPipeline:
         self._index, self._ranking, self._sweep, self._number = index, ranking, sweep, number
         self._rerank_seconds = 0.0
         self.distinct = sweep.distinct
-        reranker = None if ranking is None else ranking.reranker
+        self._reranker = None if ranking is None else ranking.reranker
         self.cell = Cell(
             chunker=component_text(index.cut.chunker),
             retriever=index.text,
             reranker=None if ranking is None else ranking.text,
             k=k,
-            fetch_k=candidates_for(k, reranker, fetch_k=sweep.grid.fetch_k),
+            fetch_k=candidates_for(k, self._reranker, fetch_k=sweep.grid.fetch_k),
         )
 
     @property
@@ -291,12 +291,11 @@ class CellPipeline:
     @property
     def prices(self) -> dict[str, Any]:
         """What the parts that cost money cost, as far as it was said: US dollars."""
-        reranker = None if self._ranking is None else self._ranking.reranker
         embedder = getattr(self._index.embedder, "embedder", self._index.embedder)
         embedder = getattr(embedder, "embedder", embedder)  # behind memory and cache
         said = {
             "embedder_usd_per_million_tokens": getattr(embedder, "price", None),
-            "reranker_usd_per_search": getattr(reranker, "price", None),
+            "reranker_usd_per_search": getattr(self._reranker, "price", None),
         }
         return drop_nulls({"prices": drop_nulls(said) or None})
 
@@ -308,9 +307,8 @@ class CellPipeline:
     def prepare(self) -> None:
         """Cut and index, unless a cell before has; what is wrong with the parts is raised here."""
         # What is used from here on is paid for this cell; a part with two tasks counts once.
-        reranker = None if self._ranking is None else self._ranking.reranker
         meters = [Meter(part, TOKENS) for part in (self._index.cut.chunker, self._index.embedder)]
-        meters.append(Meter(reranker, SEARCHES))
+        meters.append(Meter(self._reranker, SEARCHES))
         self._meters = list({id(meter.part): meter for meter in meters if meter.part is not None}.values())
         self._sweep.number = self._number
         self._index.build()
@@ -364,8 +362,7 @@ class CellPipeline:
 
     def _devices(self) -> dict[str, str]:
         """Return where the models of the cell work, as far as they say."""
-        reranker = None if self._ranking is None else self._ranking.reranker
-        parts = {"embedder": self._index.embedder, "reranker": reranker}
+        parts = {"embedder": self._index.embedder, "reranker": self._reranker}
         found = {name: getattr(metered(part, "device"), "device", None) for name, part in parts.items()}
         return {name: str(device) for name, device in found.items() if device}
 
