@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote
@@ -12,9 +11,10 @@ import pytest
 from fault_agent import RunningServer
 from shaped_agents import ANSWER, CONTEXT, shaped_agent
 
+from asked_targets import answer_of
 from cases import tables_beside
 from command_lines import commands_next, rag_eval_ended
-from rag_evaluation_framework import HttpAgent, Response, Sample, Turn
+from rag_evaluation_framework import HttpAgent, Sample, Turn
 from rag_evaluation_framework.adapters.agent_probe import Candidate, Probe
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation.agent_shapes import ReadAnswer
@@ -23,7 +23,6 @@ from rag_evaluation_framework.structs import replace
 
 TABLES = tables_beside(__file__)
 
-Answered = Callable[..., Response]
 
 CONVERSATION = Sample(
     id="c",
@@ -67,37 +66,35 @@ def test_a_probe_finds_the_shape_and_writes_a_manifest_that_runs_as_it_is(
 
 
 @pytest.mark.parametrize(("name", "options", "contexts"), TABLES["the_pieces_of_a_stream_are_one_answer"])
-def test_the_pieces_of_a_stream_are_one_answer(
-    name: str, options: dict[str, Any], contexts: int, answered: Answered
-) -> None:
+def test_the_pieces_of_a_stream_are_one_answer(name: str, options: dict[str, Any], contexts: int) -> None:
     with shaped_agent(name) as agent:
-        response = answered(HttpAgent(agent.url, **options), "When?")
+        response = answer_of(HttpAgent(agent.url, **options), "When?")
     assert (response.text, len(response.contexts)) == (ANSWER, contexts)
 
 
-def test_bare_pieces_are_joined_and_the_mark_of_the_end_is_none(answered: Answered) -> None:
+def test_bare_pieces_are_joined_and_the_mark_of_the_end_is_none() -> None:
     with shaped_agent("tokens") as agent:
-        assert answered(HttpAgent(agent.url)).text == "It leaves at 6, they say"
+        assert answer_of(HttpAgent(agent.url)).text == "It leaves at 6, they say"
 
 
-def test_an_error_in_a_stream_is_a_failure_and_tells_no_secret(answered: Answered) -> None:
+def test_an_error_in_a_stream_is_a_failure_and_tells_no_secret() -> None:
     with (
         shaped_agent("broken") as agent,
         pytest.raises(TargetError, match=r"ended with an error: .*\*\*\*") as failed,
     ):
-        answered(HttpAgent(agent.url, secret_headers={"X-Key": "app-5f3a9c"}))
+        answer_of(HttpAgent(agent.url, secret_headers={"X-Key": "app-5f3a9c"}))
     assert failed.value.kind == "stream-error"
     assert "app-5f3a9c" not in str(failed.value)
 
 
 @pytest.mark.parametrize("mode", ["blocking", "streaming"])
-def test_the_thread_that_a_reply_names_is_passed_on(mode: str, answered: Answered) -> None:
+def test_the_thread_that_a_reply_names_is_passed_on(mode: str) -> None:
     with shaped_agent("dify") as agent:
         key = {"Authorization": "Bearer app-5f3a9c"}
         target = HttpAgent(
             agent.url, protocol="dify", secret_headers=key, body={"response_mode": mode, "inputs": {"a": 1}}
         )
-        response = answered(target, sample=CONVERSATION)
+        response = answer_of(target, sample=CONVERSATION)
         threads = [asked.body.get("conversation_id") for asked in agent.asked]
     assert threads == [None, "c-7"]
     assert response.text == f"{ANSWER} (again)"
@@ -105,7 +102,7 @@ def test_the_thread_that_a_reply_names_is_passed_on(mode: str, answered: Answere
     assert response.usage.input_tokens == 24
 
 
-def test_a_template_is_filled_once_and_whatever_the_question_says(answered: Answered) -> None:
+def test_a_template_is_filled_once_and_whatever_the_question_says() -> None:
     body = TABLES["body"]
     hostile = Sample(
         id="h",
@@ -120,23 +117,15 @@ def test_a_template_is_filled_once_and_whatever_the_question_says(answered: Answ
             agent.url, path="/x/{{question}}?t={{thread}}", body=body, headers={"X-T": "{{thread}}"}
         )
         assert target.takes_history
-        answered(target, sample=hostile, thread_id="t/1&")
+        answer_of(target, sample=hostile, thread_id="t/1&")
         first, second = agent.asked
     question = "{{thread}} ${HOME}"
     place, _, query = first.path.partition("?")
     assert (unquote(place), parse_qs(query)) == (f"/x/{question}", {"t": ["t/1&"]})
     assert first.headers["x-t"] == "t/1&"
-    assert first.body == {
-        "q": question,
-        "text": f"Q: {question}!",
-        "so_far": [],
-        "told": "So far: ",
-        "in": ["t/1&", 5],
-    }
-    assert second.body["so_far"] == [
-        {"role": "user", "content": question},
-        {"role": "assistant", "content": ANSWER},
-    ]
+    filled = {"q": question, "text": f"Q: {question}!", "so_far": [], "told": "So far: ", "in": ["t/1&", 5]}
+    assert first.body == filled
+    assert [each["content"] for each in second.body["so_far"]] == [question, ANSWER]
     assert second.body["told"] == f"So far: user: {question}\nassistant: {ANSWER}"
 
 

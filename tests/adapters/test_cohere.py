@@ -7,31 +7,17 @@ from collections.abc import Iterator
 import pytest
 from component_server import ComponentServer, relevance, running_components
 
-from rag_evaluation_framework import (
-    CohereReranker,
-    DocumentId,
-    PositionAwareChunk,
-    UsageError,
-    generate_pa_chunk_id,
-)
+from rag_evaluation_framework import CohereReranker, UsageError
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation import attempts
+from stored_texts import chunks_of
 
 pytest.importorskip("cohere", reason="the extra 'cohere' is not installed")
 
 KEY = "co-verysecret-0123456789"
 
 
-def chunks_of(*texts: str) -> list[PositionAwareChunk]:
-    return [
-        PositionAwareChunk(
-            generate_pa_chunk_id(text), text, DocumentId("d"), 100 * number, 100 * number + len(text)
-        )
-        for number, text in enumerate(texts)
-    ]
-
-
-CHUNKS = chunks_of("lunch at noon", "parental leave", "leave for parents", "parental leave of thirty days")
+CHUNKS = chunks_of(["lunch at noon", "parental leave", "leave for parents", "parental leave of thirty days"])
 
 
 @pytest.fixture
@@ -82,9 +68,9 @@ def test_searches_are_those_that_cohere_bills(server: ComponentServer) -> None:
 
 def test_where_cohere_does_not_say_a_hundred_documents_are_one_search(server: ComponentServer) -> None:
     reranker = CohereReranker(base_url=server.url)
-    reranker.rerank("leave", chunks_of(*["text"] * 100), 1)
+    reranker.rerank("leave", chunks_of(["text"] * 100), 1)
     assert reranker.searches_used == 1
-    reranker.rerank("leave", chunks_of(*["text"] * 101), 1)
+    reranker.rerank("leave", chunks_of(["text"] * 101), 1)
     assert reranker.searches_used == 1 + 2
     reranker.rerank("leave", [], 1)
     assert reranker.searches_used == 3

@@ -16,14 +16,12 @@ from component_server import running_components
 
 from cases import tables_beside
 from rag_evaluation_framework import (
-    DocumentId,
     Embedder,
     InputError,
     PositionAwareChunk,
     Reranker,
     UsageError,
     VectorStore,
-    generate_pa_chunk_id,
 )
 from rag_evaluation_framework.components import (
     EMBEDDERS,
@@ -37,6 +35,7 @@ from rag_evaluation_framework.errors import MissingExtraError
 from rag_evaluation_framework.extensions import BatchVectorStore
 from rag_evaluation_framework.retrieval.embedders import CachedEmbedder
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
+from stored_texts import chunk
 from tiny_models import write_cross_encoder, write_sentence_model
 
 TABLES = tables_beside(__file__)
@@ -105,12 +104,7 @@ def text_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def chunks_of(texts: list[str]) -> list[PositionAwareChunk]:
-    return [
-        PositionAwareChunk(
-            generate_pa_chunk_id(text), text, DocumentId(f"d{it % 2}"), 9000 * it, 9000 * it + len(text)
-        )
-        for it, text in enumerate(texts)
-    ]
+    return [chunk(text, f"d{number % 2}", 9000 * number) for number, text in enumerate(texts)]
 
 
 def built(registry: Any, name: str, text_of: Callable[[str], str]) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,18 +13,9 @@ import pytest
 from fault_agent import RunningServer, answer_to
 from model_server import running_models
 
+from asked_targets import answer_of
 from cases import tables_beside
-from rag_evaluation_framework import (
-    HttpAgent,
-    Options,
-    Refusal,
-    Request,
-    Response,
-    Sample,
-    Turn,
-    UsageError,
-    evaluate,
-)
+from rag_evaluation_framework import HttpAgent, Options, Refusal, Response, Sample, Turn, UsageError, evaluate
 from rag_evaluation_framework.adapters import http_client
 from rag_evaluation_framework.adapters.http_agent import joined_address
 from rag_evaluation_framework.adapters.http_client import header_mask
@@ -39,7 +29,6 @@ from rag_evaluation_framework.records.samples import Recorded
 
 TABLES = tables_beside(__file__)
 
-Answered = Callable[..., Response]
 
 CONVERSATION = Sample(
     id="c",
@@ -57,14 +46,12 @@ def last_requests(server: RunningServer, count: int) -> list[dict[str, object]]:
     return requests[-count:]
 
 
-def test_a_question_goes_out_as_a_message_with_thread_and_key(
-    server: RunningServer, answered: Answered
-) -> None:
+def test_a_question_goes_out_as_a_message_with_thread_and_key(server: RunningServer) -> None:
     agent = HttpAgent(
         server.url, headers={"X-Tenant": "blue"}, secret_headers={"Authorization": "Bearer abc"}
     )
     assert isinstance(agent, Target)
-    response = answered(agent, "What is RAG?", key="key-9", thread_id="thread-9")
+    response = answer_of(agent, "What is RAG?", key="key-9", thread_id="thread-9")
     assert response.text == answer_to("What is RAG?")
     (request,) = last_requests(server, 1)
     assert request["path"] == "/v1/chat"
@@ -75,19 +62,15 @@ def test_a_question_goes_out_as_a_message_with_thread_and_key(
     assert expected.items() <= headers.items()
 
 
-def test_an_openai_compatible_agent_gets_messages_and_its_model(
-    server: RunningServer, answered: Answered
-) -> None:
-    answered(HttpAgent(server.url, path="/chat", protocol="openai-compatible", model="m"), "Why?")
+def test_an_openai_compatible_agent_gets_messages_and_its_model(server: RunningServer) -> None:
+    answer_of(HttpAgent(server.url, path="/chat", protocol="openai-compatible", model="m"), "Why?")
     (request,) = last_requests(server, 1)
     assert request["path"] == "/chat"
     assert request["body"] == {"model": "m", "messages": [{"role": "user", "content": "Why?"}]}
 
 
-def test_a_conversation_is_replayed_in_one_thread_with_a_key_for_each_turn(
-    server: RunningServer, answered: Answered
-) -> None:
-    response = answered(HttpAgent(server.url), sample=CONVERSATION, key="k", thread_id="t")
+def test_a_conversation_is_replayed_in_one_thread_with_a_key_for_each_turn(server: RunningServer) -> None:
+    response = answer_of(HttpAgent(server.url), sample=CONVERSATION, key="k", thread_id="t")
     requests = last_requests(server, 2)
     assert [request["body"] for request in requests] == [{"message": "Who?"}, {"message": "When?"}]
     headers = [request["headers"] for request in requests]
@@ -100,10 +83,8 @@ def test_a_conversation_is_replayed_in_one_thread_with_a_key_for_each_turn(
     ]
 
 
-def test_the_history_of_a_conversation_is_what_the_system_itself_said(
-    server: RunningServer, answered: Answered
-) -> None:
-    answered(HttpAgent(server.url, protocol="openai-compatible"), sample=CONVERSATION)
+def test_the_history_of_a_conversation_is_what_the_system_itself_said(server: RunningServer) -> None:
+    answer_of(HttpAgent(server.url, protocol="openai-compatible"), sample=CONVERSATION)
     body = last_requests(server, 1)[0]["body"]
     assert body == {
         "messages": [
@@ -115,39 +96,35 @@ def test_the_history_of_a_conversation_is_what_the_system_itself_said(
     }
 
 
-def test_contexts_are_the_datasets_where_the_agent_returns_none(
-    server: RunningServer, answered: Answered
-) -> None:
+def test_contexts_are_the_datasets_where_the_agent_returns_none(server: RunningServer) -> None:
     sample = Sample(
         id="s", turns=(Turn(role="user", content="q"),), recorded=Recorded(contexts=("from the file",))
     )
-    response = answered(HttpAgent(server.url), sample=sample)
+    response = answer_of(HttpAgent(server.url), sample=sample)
     assert (response.contexts, response.context_origin) == (("from the file",), "dataset")
-    own = answered(HttpAgent(server.fault("echo-headers")), sample=sample)
+    own = answer_of(HttpAgent(server.fault("echo-headers")), sample=sample)
     assert own.context_origin == "system"
     assert own.contexts != ("from the file",)
 
 
 def test_a_secret_that_the_agent_sends_back_is_hidden_in_answers_contexts_and_errors(
-    server: RunningServer, answered: Answered
+    server: RunningServer,
 ) -> None:
     secrets = {"Authorization": "Bearer tok-5f3a", "X-Key": 'quo"ted\\key'}
-    response = answered(HttpAgent(server.fault("echo-headers"), secret_headers=secrets))
+    response = answer_of(HttpAgent(server.fault("echo-headers"), secret_headers=secrets))
     with pytest.raises(TargetError) as caught:
-        answered(HttpAgent(server.fault("echo-headers-in-an-error"), secret_headers=secrets))
+        answer_of(HttpAgent(server.fault("echo-headers-in-an-error"), secret_headers=secrets))
     for text in (str(response), str(caught.value)):
         assert "tok-5f3a" not in text
         assert "ted" not in text
     assert json.loads(response.text or "")["authorization"] == "***"
 
 
-def test_a_password_in_the_url_is_sent_and_neither_named_nor_shown(
-    server: RunningServer, answered: Answered
-) -> None:
+def test_a_password_in_the_url_is_sent_and_neither_named_nor_shown(server: RunningServer) -> None:
     url = server.fault("echo-headers").replace("http://", "http://user:open-sesame@")
     agent = HttpAgent(url + "?token=hidden")
     assert agent.name == server.fault("echo-headers") + "/v1/chat"
-    answered(agent)
+    answer_of(agent)
     (request,) = last_requests(server, 1)
     assert str(request["headers"]["authorization"]).startswith("Basic ")  # type: ignore[index]
     assert str(request["path"]).endswith("/v1/chat?token=hidden")
@@ -205,9 +182,7 @@ def test_an_unknown_protocol_or_part_is_refused() -> None:
         HttpAgent("http://h", response_paths={"anwser": "a"})
 
 
-def test_the_latency_is_that_of_all_requests(
-    server: RunningServer, answered: Answered, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_latency_is_that_of_all_requests(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
     late, read = 0.0, http_client.HttpClient._body_of
 
     async def slowly_read(client: http_client.HttpClient, response: Any) -> bytes:
@@ -217,7 +192,9 @@ def test_the_latency_is_that_of_all_requests(
 
     monkeypatch.setattr(http_client, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + late))
     monkeypatch.setattr(http_client.HttpClient, "_body_of", slowly_read)
-    once, twice = (answered(HttpAgent(server.url), sample=asked).latency_ms for asked in (None, CONVERSATION))
+    once, twice = (
+        answer_of(HttpAgent(server.url), sample=asked).latency_ms for asked in (None, CONVERSATION)
+    )
     assert once is not None
     assert twice is not None
     assert 60_000 <= once < 120_000
@@ -242,15 +219,7 @@ REFERENCE = Options(history="reference")
 
 
 def asked(target: Target, history: History = "own") -> Response:
-    request = Request(sample=THREE_TURNS, key="k", thread_id="thread", timeout=10, history=history)
-
-    async def ask() -> Response:
-        try:
-            return await target.answer(request)
-        finally:
-            await target.close()
-
-    return asyncio.run(ask())
+    return answer_of(target, sample=THREE_TURNS, history=history)
 
 
 def contents(messages: list[dict[str, str]]) -> list[str]:
@@ -343,23 +312,14 @@ def test_a_turn_that_takes_too_long_is_named_too() -> None:
         await asyncio.sleep(0 if question == "q1" else 60)
         return f"own {question}"
 
-    async def ask() -> None:
-        request = Request(sample=THREE_TURNS, key="k", thread_id="thread", timeout=0.3)
-        await PythonCallable(answer).answer(request)
-
     with pytest.raises(TargetError, match="timeout: turn 2 of 3: no answer in time") as failed:
-        asyncio.run(ask())
+        answer_of(PythonCallable(answer), sample=THREE_TURNS, timeout=0.3)
     assert [turn["answer"] for turn in failed.value.answered] == ["own q1"]
 
 
 def test_a_single_question_that_fails_names_no_turn() -> None:
-    async def ask() -> None:
-        single = Sample(id="s", turns=(Turn(role="user", content="q2"),))
-        request = Request(sample=single, key="k", thread_id="thread", timeout=10)
-        await PythonCallable(refusing_q2).answer(request)
-
     with pytest.raises(TargetError) as failed:
-        asyncio.run(ask())
+        answer_of(PythonCallable(refusing_q2), "q2")
     assert (str(failed.value), failed.value.answered) == ("http-400: bad request", ())
 
 

@@ -8,19 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rag_evaluation_framework import (
-    DocumentId,
-    InputError,
-    PositionAwareChunk,
-    UsageError,
-    generate_pa_chunk_id,
-)
+from rag_evaluation_framework import InputError, UsageError
 from rag_evaluation_framework.adapters.extras import model_folder, weights_digest
 from rag_evaluation_framework.adapters.onnx_embedder import OnnxEmbedder
 from rag_evaluation_framework.adapters.sentence_transformers import (
     CrossEncoderReranker,
     SentenceTransformerEmbedder,
 )
+from stored_texts import chunks_of
 from tiny_models import write_cross_encoder, write_sentence_model
 
 pytestmark = pytest.mark.vendors("sentence_transformers", "onnxruntime", "onnx")
@@ -103,6 +98,5 @@ def test_a_model_that_gives_more_than_one_score_is_no_reranker(tmp_path: Path) -
     configuration = BertForSequenceClassification.from_pretrained(tmp_path).config
     configuration.num_labels = 3
     BertForSequenceClassification(configuration).save_pretrained(tmp_path)
-    chunk = PositionAwareChunk(generate_pa_chunk_id("a"), "a", DocumentId("d"), 0, 1)
     with pytest.raises(InputError, match=r"expected 1 finite score, one a candidate, got an array of shape"):
-        CrossEncoderReranker(str(tmp_path)).rerank("q", [chunk], 1)
+        CrossEncoderReranker(str(tmp_path)).rerank("q", chunks_of(["a"]), 1)

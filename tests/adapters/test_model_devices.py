@@ -14,8 +14,8 @@ import pytest
 from rag_evaluation_framework.adapters import pair_models
 from rag_evaluation_framework.adapters import sentence_transformers as adapter
 from rag_evaluation_framework.adapters.onnx_embedder import OnnxEmbedder
-from rag_evaluation_framework.records.chunks import PositionAwareChunk
 from rag_evaluation_framework.records.scores import Claim
+from stored_texts import chunks_of
 from tiny_models import write_counting_model, write_pair_tokenizer
 
 
@@ -95,10 +95,7 @@ def test_a_cross_encoder_reads_chunks_of_like_length_together_and_gives_each_its
 ) -> None:
     reranker = adapter.CrossEncoderReranker("m", batch_size=2)
     reranker.__dict__["_model"] = model = FewTexts(1)
-    texts = ["aaaa", "b", "ccc", "dd"]
-    chunks = [
-        PositionAwareChunk(f"pa_chunk_{n}", text, "d", n, n + len(text)) for n, text in enumerate(texts)
-    ]
+    chunks = chunks_of(["aaaa", "b", "ccc", "dd"])
     assert [chunk.content for chunk in reranker.rerank("q", chunks, 3)] == ["aaaa", "ccc", "dd"]
     assert [len(text) for _, text in model.pairs] == [1, 2, 3, 4]
     assert (model.asked, reranker.batch_size) == ([2, 1], 1)

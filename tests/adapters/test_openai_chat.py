@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -33,14 +32,13 @@ from chat_server import (
 )
 from fault_agent import RunningServer
 
+from asked_targets import answer_of
 from cases import tables_beside
-from rag_evaluation_framework import Response, Sample, Turn, Usage, UsageError
-from rag_evaluation_framework.adapters.openai import OpenAIChatModel, OpenAIModel, prompted
+from rag_evaluation_framework import Usage, UsageError
+from rag_evaluation_framework.adapters.openai import OpenAIChatModel, OpenAIModel
 from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.evaluation import attempts
-from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.models.chat import ChatModel, Message
-from rag_evaluation_framework.records.samples import Recorded
 
 TABLES = tables_beside(__file__)
 
@@ -95,14 +93,6 @@ def test_many_threads_share_one_model_within_its_limit() -> None:
     assert model.spending.calls == 120
 
 
-def test_it_may_be_asked_where_an_event_loop_runs_already() -> None:
-    async def cell(model: OpenAIChatModel) -> str:
-        return model.chat(HELLO).text
-
-    with scripted(echo) as (_, model):
-        assert [asyncio.run(cell(model)) for _ in range(2)] == ["to hello there"] * 2
-
-
 @pytest.mark.parametrize(
     "faults",
     [
@@ -145,12 +135,6 @@ def test_what_remains_is_a_failure_of_its_kind(reply: ChatReply, kind: str, requ
     error, server = failure(in_turn(reply), max_attempts=3)
     assert error.kind == kind
     assert len(server.requests) == requests
-
-
-def test_a_server_that_hangs_is_left_in_time() -> None:
-    error, server = failure(in_turn(hanging()), timeout=0.1, max_attempts=2)
-    assert error.kind == "timeout"
-    assert len(server.requests) == 2
 
 
 def test_a_server_that_is_not_there_is_one_clear_error() -> None:
@@ -202,17 +186,6 @@ def test_an_endpoint_that_takes_no_format_at_all_is_asked_plainly() -> None:
     kinds = [asked.get("response_format", {}).get("type") for asked in server.requests]
     assert kinds == ["json_schema", "json_object", None, None]
     assert '"integer"' in last_message(server.requests[-1])
-
-
-def test_a_model_that_takes_no_temperature_is_asked_without_from_then_on() -> None:
-    def script(asked: Asked) -> ChatReply | str:
-        if "temperature" in asked:
-            return failing(400, "Unsupported value: 'temperature' does not support 0 with this model.")
-        return "well"
-
-    with scripted(script) as (server, model):
-        assert [model.chat(HELLO).text for _ in range(3)] == ["well"] * 3
-    assert ["temperature" in asked for asked in server.requests] == [True, False, False, False]
 
 
 def test_a_concession_that_did_not_help_is_not_remembered() -> None:
@@ -374,62 +347,10 @@ print(model.chat([Message("user", "hello there")]).text)
 
 # A model behind the same protocol as a target: what it is asked, and where its key goes.
 
-Answered = Callable[..., Response]
-
-
-def sample(**recorded: Any) -> Sample:
-    return Sample(
-        id="s",
-        turns=(Turn(role="user", content="Who wrote {this}?"),),
-        recorded=Recorded(**recorded) if recorded else None,
-    )
-
-
-def body_sent(response: Response) -> Any:
-    return json.loads(response.text or "")
-
-
-def test_the_recorded_prompt_is_sent_as_it_is(
-    server: RunningServer, answered: Answered, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MY_KEY", "sk-very-secret")
-    model = OpenAIModel("m1", base_url=server.fault("echo-body"), key_env="MY_KEY", max_tokens=50)
-    assert isinstance(model, Target)
-    assert model.name == "m1"
-    response = answered(model, sample=sample(prompt="You are …", contexts=("[1] a",)))
-    assert body_sent(response) == {
-        "model": "m1",
-        "temperature": 0,
-        "max_tokens": 50,
-        "messages": [{"role": "user", "content": "You are …"}],
-    }
-    assert (response.contexts, response.context_origin) == (("[1] a",), "dataset")
-    request = server.log()["requests"][-1]
-    assert request["path"].endswith("/chat/completions")
-    assert request["headers"]["authorization"] == "Bearer sk-very-secret"
-
-
-def test_without_a_prompt_the_contexts_stand_numbered_before_the_question() -> None:
-    (turn,) = prompted(sample(contexts=("first {x}", "[2] second"))).turns
-    assert turn.content is not None
-    assert "[1] first {x}\n[2] second\n\nQuestion: Who wrote {this}?" in turn.content
-
-
-def test_without_contexts_the_question_is_asked_as_it_stands() -> None:
-    assert prompted(sample()) == sample()
-
 
 def test_no_temperature_is_sent_where_the_model_takes_none(
-    server: RunningServer, answered: Answered, monkeypatch: pytest.MonkeyPatch
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     model = OpenAIModel("m", base_url=server.fault("echo-body"), temperature=None)
-    assert body_sent(answered(model, sample=sample())).keys() == {"model", "messages"}
-
-
-def test_a_key_that_is_needed_and_missing_is_wrong_usage(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(UsageError, match="OPENAI_API_KEY"):
-        OpenAIModel("m")
-    with pytest.raises(UsageError, match="NO_SUCH_KEY"):
-        OpenAIModel("m", base_url="http://h/v1", key_env="NO_SUCH_KEY")
+    assert json.loads(answer_of(model).text or "").keys() == {"model", "messages"}

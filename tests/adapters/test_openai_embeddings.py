@@ -133,12 +133,6 @@ def test_it_is_built_without_a_key_and_embeds_only_with_one(monkeypatch: pytest.
         embedder.embed(["a"])
 
 
-def test_a_local_server_needs_no_key(server: ComponentServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY")
-    assert embedder_of(server).embed(["a"]).shape == (1, DIMENSIONS)
-    assert "authorization" not in server.headers[0]
-
-
 def test_a_key_never_shows_in_an_error(server: ComponentServer) -> None:
     server.answers["/v1/embeddings"] = lambda _: f"oops {KEY}".encode()
     with pytest.raises(TargetError) as caught:

@@ -10,30 +10,19 @@ import sys
 import textwrap
 from typing import Any
 
-import numpy as np
 import pytest
 
 from cases import tables_beside
-from rag_evaluation_framework import DocumentId, PositionAwareChunk, UsageError, generate_pa_chunk_id
+from rag_evaluation_framework import UsageError
 from rag_evaluation_framework.adapters.pgvector_store import PgvectorStore
 from rag_evaluation_framework.components import VECTOR_STORES, component_from
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
+from stored_texts import numbered_chunks, random_vectors
 
 TABLES = tables_beside(__file__)
 
 psycopg = pytest.importorskip("psycopg", reason="the extra 'pgvector' is not installed")
-
-
-def chunks_of(count: int) -> list[PositionAwareChunk]:
-    return [
-        PositionAwareChunk(generate_pa_chunk_id("text"), "text", DocumentId("d"), 10 * it, 10 * it + 4)
-        for it in range(count)
-    ]
-
-
-def vectors_of(count: int, dimensions: int, seed: int = 0) -> Any:
-    return np.random.default_rng(seed).normal(size=(count, dimensions)).astype(np.float32)
 
 
 def tables(address: str) -> dict[str, str]:
@@ -55,17 +44,17 @@ def test_an_approximate_index_is_made_as_told_and_says_what_it_misses(
     settings: str, made: str, postgres: str
 ) -> None:
     store: Any = component_from(VECTOR_STORES, f'pgvector(dsn="{postgres}", {settings})')
-    vectors, queries = vectors_of(1_000, 48), vectors_of(40, 48, seed=1)
-    store.add(chunks_of(900), vectors[:900])
-    store.add(chunks_of(1_000)[900:], vectors[900:])  # into the index that is there
+    vectors, queries = random_vectors(1_000, 48), random_vectors(40, 48, seed=1)
+    store.add(numbered_chunks(900), vectors[:900])
+    store.add(numbered_chunks(1_000)[900:], vectors[900:])  # into the index that is there
     [statement] = tables(postgres).values()
     assert made in statement
     exact = ExactVectorStore()
-    exact.add(chunks_of(1_000), vectors)
+    exact.add(numbered_chunks(1_000), vectors)
     truth = exact.search_many(queries, 10)
     found = store.search_many(queries, 10)
     shared = [
-        len({it.start for it in ours} & {it.start for it in theirs})
+        len({it.id for it in ours} & {it.id for it in theirs})
         for ours, theirs in zip(found, truth, strict=True)
     ]
     recall = store.recall_against_exact(queries, 10)
@@ -79,22 +68,22 @@ def test_an_approximate_index_is_made_as_told_and_says_what_it_misses(
 
 def test_every_way_out_drops_the_table(postgres: str) -> None:
     store = PgvectorStore(postgres)
-    store.add(chunks_of(3), vectors_of(3, 8))
+    store.add(numbered_chunks(3), random_vectors(3, 8))
     assert len(tables(postgres)) == 1
     store._client._connection.close()  # a connection that is lost meanwhile
     store.clear()
     assert tables(postgres) == {}
     gone = PgvectorStore(postgres)
-    gone.add(chunks_of(3), vectors_of(3, 8))
+    gone.add(numbered_chunks(3), random_vectors(3, 8))
     del gone
     assert tables(postgres) == {}
     program = textwrap.dedent(
         """
         import sys, time
         sys.path[:0] = sys.argv[2].split(":")
-        from test_pgvector_store import PgvectorStore, chunks_of, vectors_of
+        from test_pgvector_store import PgvectorStore, numbered_chunks, random_vectors
         store = PgvectorStore(sys.argv[1])
-        store.add(chunks_of(3), vectors_of(3, 8))
+        store.add(numbered_chunks(3), random_vectors(3, 8))
         print("filled", flush=True)
         time.sleep(60)
         """
@@ -115,7 +104,7 @@ def test_a_password_never_shows() -> None:
     with pytest.raises(
         TargetError, match=r"store-failed: pgvector at 127\.0\.0\.1:9/db: .*refused"
     ) as raised:
-        store.add(chunks_of(1), [[1.0, 2.0]])
+        store.add(numbered_chunks(1), [[1.0, 2.0]])
     said = [str(raised.value)]
     for wrong in (
         'pgvector(dsn="postgresql://me:hunter2@127.0.0.1:9/db", inde=hnsw)',
@@ -134,9 +123,9 @@ def test_a_password_never_shows() -> None:
 def test_the_server_is_read_from_the_environment(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGVECTOR_DSN", postgres)
     store = PgvectorStore(halfvec=True)
-    store.add(chunks_of(2), [[3.0, 4.0], [4.0, -3.0]])
+    store.add(numbered_chunks(2), [[3.0, 4.0], [4.0, -3.0]])
     assert str(store) == "pgvector(halfvec=true)"
-    assert [it.start for it in store.search([1.0, 0.0], 2)] == [10, 0]
+    assert [it.start for it in store.search([1.0, 0.0], 2)] == [100, 0]
 
 
 def test_a_database_without_the_extension_says_how_to_add_it(postgres: str) -> None:
@@ -146,7 +135,7 @@ def test_a_database_without_the_extension_says_how_to_add_it(postgres: str) -> N
     with pytest.raises(
         TargetError, match=r"/plain: expected the extension vector in the database, got none: CREATE"
     ):
-        store.add(chunks_of(1), [[1.0, 2.0]])
+        store.add(numbered_chunks(1), [[1.0, 2.0]])
 
 
 def test_settings_that_make_no_sense_are_refused_together(postgres: str) -> None:
@@ -165,4 +154,4 @@ def test_settings_that_make_no_sense_are_refused_together(postgres: str) -> None
     with pytest.raises(
         UsageError, match=r"at most 2,000 numbers for hnsw, 4,000 with halfvec=true, got 2,001"
     ):
-        wide.add(chunks_of(1), vectors_of(1, 2_001))
+        wide.add(numbered_chunks(1), random_vectors(1, 2_001))

@@ -11,29 +11,28 @@ from typing import Any
 
 import pytest
 
+from asked_targets import answer_of
 from rag_evaluation_framework import Response, Sample, Turn, Usage, UsageError
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation.targets import PythonCallable
 from rag_evaluation_framework.extensions import Target
 from rag_evaluation_framework.records.samples import Recorded
 
-Answered = Callable[..., Response]
-
 SAMPLE = Sample(
     id="s1", turns=(Turn(role="user", content="Who?"),), recorded=Recorded(contexts=("from the file",))
 )
 
 
-def failure_of(answered: Answered, function: Callable[..., Any], **options: Any) -> TargetError:
+def failure_of(function: Callable[..., Any], **options: Any) -> TargetError:
     with pytest.raises(TargetError) as caught:
-        answered(PythonCallable(function), **options)
+        answer_of(PythonCallable(function), **options)
     return caught.value
 
 
-def test_a_function_gets_the_question_and_returns_the_answer(answered: Answered) -> None:
+def test_a_function_gets_the_question_and_returns_the_answer() -> None:
     target = PythonCallable(lambda question: question.upper())
     assert isinstance(target, Target)
-    response = answered(target, sample=SAMPLE)
+    response = answer_of(target, sample=SAMPLE)
     assert (response.text, response.contexts, response.context_origin) == (
         "WHO?",
         ("from the file",),
@@ -41,88 +40,88 @@ def test_a_function_gets_the_question_and_returns_the_answer(answered: Answered)
     )
 
 
-def test_a_coroutine_function_is_awaited(answered: Answered) -> None:
+def test_a_coroutine_function_is_awaited() -> None:
     async def answer(question: str) -> str:
         return question + "!"
 
-    assert answered(PythonCallable(answer), "q").text == "q!"
+    assert answer_of(PythonCallable(answer), "q").text == "q!"
 
 
-def test_a_function_that_returns_an_awaitable_is_awaited(answered: Answered) -> None:
+def test_a_function_that_returns_an_awaitable_is_awaited() -> None:
     async def later(question: str) -> str:
         return question + "!"
 
-    assert answered(PythonCallable(lambda question: later(question)), "q").text == "q!"
+    assert answer_of(PythonCallable(lambda question: later(question)), "q").text == "q!"
 
 
-def test_a_dictionary_is_read_like_an_http_reply(answered: Answered) -> None:
+def test_a_dictionary_is_read_like_an_http_reply() -> None:
     def answer(question: str) -> dict[str, Any]:
         return {"answer": "A", "contexts": ["own"], "usage": {"input_tokens": 1}}
 
-    response = answered(PythonCallable(answer), sample=SAMPLE)
+    response = answer_of(PythonCallable(answer), sample=SAMPLE)
     assert (response.text, response.contexts, response.context_origin) == ("A", ("own",), "system")
     assert response.usage == Usage(input_tokens=1)
 
 
-def test_a_parameter_named_or_annotated_sample_gets_the_sample(answered: Answered) -> None:
+def test_a_parameter_named_or_annotated_sample_gets_the_sample() -> None:
     def by_name(sample):  # type: ignore[no-untyped-def]
         return sample.id
 
     def by_annotation(item: Sample) -> Response:
         return Response(text=item.id, metadata={"own": True})
 
-    assert answered(PythonCallable(by_name), sample=SAMPLE).text == "s1"
-    assert answered(PythonCallable(by_annotation), sample=SAMPLE).metadata == {"own": True}
+    assert answer_of(PythonCallable(by_name), sample=SAMPLE).text == "s1"
+    assert answer_of(PythonCallable(by_annotation), sample=SAMPLE).metadata == {"own": True}
 
 
-def test_a_conversation_is_asked_turn_by_turn_with_its_history(answered: Answered) -> None:
+def test_a_conversation_is_asked_turn_by_turn_with_its_history() -> None:
     def answer(question: str, *, thread_id: str, history: list[dict[str, str]]) -> str:
         return f"{thread_id} {question} after {len(history)}"
 
     sample = Sample(id="c", turns=(Turn(role="user", content="a"), Turn(role="user", content="b")))
-    response = answered(PythonCallable(answer), sample=sample, thread_id="t")
+    response = answer_of(PythonCallable(answer), sample=sample, thread_id="t")
     assert [turn["answer"] for turn in response.metadata["turns"]] == ["t a after 0", "t b after 2"]
 
 
-def test_an_exception_is_named_by_type_and_message_without_its_traceback(answered: Answered) -> None:
+def test_an_exception_is_named_by_type_and_message_without_its_traceback() -> None:
     def answer(question: str) -> str:
         raise KeyError("no such\nkey")
 
-    error = failure_of(answered, answer)
+    error = failure_of(answer)
     assert (error.kind, error.retry) == ("callable-error", False)
     assert error.message == "KeyError: 'no such\\nkey'"
 
 
-def test_an_exit_is_a_failure_of_one_sample_and_does_not_end_the_run(answered: Answered) -> None:
+def test_an_exit_is_a_failure_of_one_sample_and_does_not_end_the_run() -> None:
     def leave(question: str) -> str:
         sys.exit(3)
 
     async def leave_too(question: str) -> str:
         sys.exit(3)
 
-    assert failure_of(answered, leave).message == "SystemExit: 3"
-    assert failure_of(answered, leave_too).message == "SystemExit: 3"
+    assert failure_of(leave).message == "SystemExit: 3"
+    assert failure_of(leave_too).message == "SystemExit: 3"
 
 
-def test_a_function_may_say_itself_that_another_attempt_helps(answered: Answered) -> None:
+def test_a_function_may_say_itself_that_another_attempt_helps() -> None:
     def busy(question: str) -> str:
         raise TargetError("busy", "later", retry=True, retry_after=2)
 
-    error = failure_of(answered, busy)
+    error = failure_of(busy)
     assert (error.kind, error.retry, error.retry_after) == ("busy", True, 2)
 
 
 @pytest.mark.parametrize("result", [None, 7, [], b"bytes"])
-def test_what_is_no_answer_is_a_failure(result: Any, answered: Answered) -> None:
-    assert failure_of(answered, lambda question: result).kind == "no-answer"
+def test_what_is_no_answer_is_a_failure(result: Any) -> None:
+    assert failure_of(lambda question: result).kind == "no-answer"
 
 
-def test_a_function_that_hangs_ends_with_the_timeout(answered: Answered) -> None:
+def test_a_function_that_hangs_ends_with_the_timeout() -> None:
     def sleep(question: str) -> str:
         time.sleep(1)
         return "late"
 
-    assert failure_of(answered, sleep, timeout=0.05).kind == "timeout"
+    assert failure_of(sleep, timeout=0.05).kind == "timeout"
 
 
 def test_a_module_in_the_current_directory_is_found_and_a_hanging_thread_does_not_keep_the_program(
@@ -174,9 +173,7 @@ def test_a_module_that_ends_the_program_when_it_is_imported_is_wrong_usage(
         PythonCallable("quitting_agent:answer")
 
 
-def test_every_folder_has_its_own_module_of_a_name(
-    answered: Answered, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_folder_has_its_own_module_of_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
     for name in ("one", "two", "one"):
         (tmp_path / name).mkdir(exist_ok=True)
@@ -184,8 +181,8 @@ def test_every_folder_has_its_own_module_of_a_name(
             f"def answer(q):\n    return {name!r}\n", encoding="utf-8"
         )
         monkeypatch.chdir(tmp_path / name)
-        assert answered(PythonCallable("our_agent:answer"), "q").text == name
+        assert answer_of(PythonCallable("our_agent:answer"), "q").text == name
 
 
-def test_a_method_is_found_by_its_dotted_name(answered: Answered) -> None:
-    assert answered(PythonCallable("builtins:str.upper"), "q").text == "Q"
+def test_a_method_is_found_by_its_dotted_name() -> None:
+    assert answer_of(PythonCallable("builtins:str.upper"), "q").text == "Q"

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluation_framework import DocumentId, PositionAwareChunk, UsageError, generate_pa_chunk_id
+from rag_evaluation_framework import UsageError
 from rag_evaluation_framework.adapters.qdrant_store import QdrantVectorStore
 from rag_evaluation_framework.errors import TargetError
+from stored_texts import chunk
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("qdrant_client") is None, reason="the extra 'qdrant' is not installed"
 )
 
-CHUNK = PositionAwareChunk(generate_pa_chunk_id("text"), "text", DocumentId("d"), 3, 7)
+CHUNK = chunk("text", "d", 3)
 
 
 def test_a_folder_keeps_places_and_texts_as_payload_and_no_collection_afterwards(tmp_path: Path) -> None:

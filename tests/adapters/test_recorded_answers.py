@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from asked_targets import answer_of
 from cases import tables_beside
-from rag_evaluation_framework import ContextCitation, InputError, Response, Sample, Turn
+from rag_evaluation_framework import ContextCitation, InputError, Sample, Turn
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation.targets import RecordedAnswers
 from rag_evaluation_framework.extensions import Target
 
 TABLES = tables_beside(__file__)
-
-Answered = Callable[..., Response]
 
 
 def recorded(folder: Path, *records: Any) -> RecordedAnswers:
@@ -31,39 +29,39 @@ def sample(identifier: str, question: str) -> Sample:
     return Sample(id=identifier, turns=(Turn(role="user", content=question),))
 
 
-def test_an_answer_pairs_by_id_before_question(tmp_path: Path, answered: Answered) -> None:
+def test_an_answer_pairs_by_id_before_question(tmp_path: Path) -> None:
     target = recorded(
         tmp_path,
         {"id": "a", "input": "Q", "answer": "by id", "contexts": ["c"], "citations": [1]},
         {"input": "P", "response": "by question"},
     )
     assert isinstance(target, Target)
-    response = answered(target, sample=sample("a", "P"))
+    response = answer_of(target, sample=sample("a", "P"))
     assert (response.text, response.contexts, response.citations) == ("by id", ("c",), (ContextCitation(1),))
-    assert answered(target, sample=sample("z", "P")).text == "by question"
-    assert answered(target, sample=sample("z", "Q")).text == "by id"
+    assert answer_of(target, sample=sample("z", "P")).text == "by question"
+    assert answer_of(target, sample=sample("z", "Q")).text == "by id"
 
 
 @pytest.mark.parametrize("record", TABLES["other_tools_names_are_known"])
-def test_other_tools_names_are_known(record: dict[str, Any], tmp_path: Path, answered: Answered) -> None:
-    assert answered(recorded(tmp_path, record), sample=sample("a", "Q")).text == "A"
+def test_other_tools_names_are_known(record: dict[str, Any], tmp_path: Path) -> None:
+    assert answer_of(recorded(tmp_path, record), sample=sample("a", "Q")).text == "A"
 
 
-def test_a_sample_without_an_answer_is_a_failure(tmp_path: Path, answered: Answered) -> None:
+def test_a_sample_without_an_answer_is_a_failure(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="no-recorded-answer") as caught:
-        answered(recorded(tmp_path, {"id": "a", "answer": "A"}), sample=sample("b", "Q"))
+        answer_of(recorded(tmp_path, {"id": "a", "answer": "A"}), sample=sample("b", "Q"))
     assert not caught.value.retry
 
 
-def test_a_question_that_stands_twice_pairs_with_nobody(tmp_path: Path, answered: Answered) -> None:
+def test_a_question_that_stands_twice_pairs_with_nobody(tmp_path: Path) -> None:
     target = recorded(tmp_path, {"input": "Q", "answer": "A"}, {"input": "Q", "answer": "B"})
     with pytest.raises(TargetError, match=r"ambiguous-answer: .* lines 1, 2"):
-        answered(target, sample=sample("b", "Q"))
+        answer_of(target, sample=sample("b", "Q"))
 
 
-def test_a_failure_that_was_recorded_is_a_failure_again(tmp_path: Path, answered: Answered) -> None:
+def test_a_failure_that_was_recorded_is_a_failure_again(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="recorded-failure: it broke"):
-        answered(recorded(tmp_path, {"id": "a", "error": "it broke"}), sample=sample("a", "Q"))
+        answer_of(recorded(tmp_path, {"id": "a", "error": "it broke"}), sample=sample("a", "Q"))
 
 
 def test_all_problems_of_a_file_are_told_with_their_lines(tmp_path: Path) -> None:
@@ -87,22 +85,20 @@ def test_a_line_without_an_answer_is_told_in_one_sentence(tmp_path: Path) -> Non
     assert second == f"{path}:2: expected an object with an answer, got a list"
 
 
-def test_a_compressed_file_is_read(tmp_path: Path, answered: Answered) -> None:
+def test_a_compressed_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"id": "a", "answer": "A"}\n'))
-    assert answered(RecordedAnswers(path), sample=sample("a", "Q")).text == "A"
+    assert answer_of(RecordedAnswers(path), sample=sample("a", "Q")).text == "A"
 
 
-def test_the_latency_is_what_was_recorded_and_unknown_where_nothing_was(
-    tmp_path: Path, answered: Answered
-) -> None:
+def test_the_latency_is_what_was_recorded_and_unknown_where_nothing_was(tmp_path: Path) -> None:
     target = recorded(
         tmp_path,
         {"id": "a", "answer": "A", "latency_ms": 120},
         {"id": "b", "answer": "B", "latencyMs": 0.5},
         {"id": "c", "answer": "C"},
     )
-    latencies = [answered(target, sample=sample(name, "Q")).latency_ms for name in "abc"]
+    latencies = [answer_of(target, sample=sample(name, "Q")).latency_ms for name in "abc"]
     assert latencies == [120.0, 0.5, None]
 
 

@@ -8,7 +8,6 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +19,7 @@ from rag_evaluation_framework import Usage, UsageError
 from rag_evaluation_framework.errors import ModelError, ModelOutageError
 from rag_evaluation_framework.models.chat import IN_A_ROW, ChatModel, EndpointWatch, Message
 from rag_evaluation_framework.models.clients import MODEL, as_chat_model
-from rag_evaluation_framework.models.spending import Prices, Spending, total_usage
+from rag_evaluation_framework.models.spending import Prices, total_usage
 from rag_evaluation_framework.models.structured import ask
 
 KEY = "sk-verysecret-0123456789"
@@ -288,11 +287,3 @@ def test_what_is_not_known_is_left_out_of_a_total() -> None:
     assert total_usage([None, None]) is None
     usages = [None, Usage(input_tokens=3), Usage(input_tokens=4, cost_usd=0.5), Usage(output_tokens=1)]
     assert total_usage(usages) == Usage(input_tokens=7, output_tokens=1, cost_usd=0.5)
-
-
-def test_many_threads_add_to_one_total() -> None:
-    spending = Spending()
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: spending.add(Usage(input_tokens=2, output_tokens=1)), range(2000)))
-    assert spending.calls == 2000
-    assert spending.usage == Usage(input_tokens=4000, output_tokens=2000)

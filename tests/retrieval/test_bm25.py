@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import log
 
 import pytest
-from stored_texts import TEXTS, chunk, chunks_of, places
 
 from rag_evaluation_framework import InputError, UsageError
 from rag_evaluation_framework.retrieval.bm25 import BM25Index, BM25Retriever
+from stored_texts import TEXTS, chunk, chunks_of, places
 
 
 def test_a_worked_score() -> None:
@@ -53,13 +53,6 @@ def test_equal_scores_are_ordered_by_document_then_start_also_at_the_cut() -> No
         [chunk("same words", doc, start) for doc, start in [("b", 1), ("a", 9), ("b", 0), ("a", 4)]]
     )
     assert places(retriever.retrieve(["words"], 3)[0]) == [("a", 4), ("a", 9), ("b", 0)]
-
-
-def test_indexing_again_forgets_what_was_before() -> None:
-    retriever = BM25Retriever()
-    retriever.index(chunks_of(["old text"]))
-    retriever.index(chunks_of(["new text"]))
-    assert [it.content for it in retriever.retrieve(["old new text"], 5)[0]] == ["new text"]
 
 
 def test_bad_parameters_and_k_of_zero_are_refused() -> None:

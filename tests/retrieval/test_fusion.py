@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from stored_texts import TEXTS, chunk, chunks_of
 
 from cases import tables_beside
 from rag_evaluation_framework import PositionAwareChunk, UsageError
@@ -22,6 +21,7 @@ from rag_evaluation_framework.retrieval.retrievers import (
     reciprocal_rank_fusion,
 )
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
+from stored_texts import TEXTS, chunk, chunks_of
 
 TABLES = tables_beside(__file__)
 

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import json
 import random
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +25,7 @@ from rag_evaluation_framework.synthesis.question_prompts import sample_of
 from sizes import size
 
 SCRIPT = Path(__file__).with_name("killable_generation.py")
-KILLS = size(4, 50)
-
+KILLS, KILLS_OF_ONE = size(4, 50), 4
 TASKS = planned_tasks(corpus_of(DOCUMENTS), QuestionSettings(**SETTINGS, seed=3))
 ID_OF = {sample.turns[1].content: sample.id for sample in (sample_of(task, seed=3) for task in TASKS)}
 
@@ -51,77 +48,52 @@ def server() -> Iterator[ChatServer]:
         yield running
 
 
-class KillableGeneration:
-    """A generation whose process can be started, killed and started again."""
-
-    def __init__(self, directory: Path, server: ChatServer) -> None:
-        directory.mkdir(parents=True)
-        self.run, self.output = directory / "run", directory / "questions.eval.json"
-        self._server = server
-
-    def start(self) -> subprocess.Popen[bytes]:
-        options = {"url": self._server.url, "run": str(self.run), "output": str(self.output)}
-        return subprocess.Popen([sys.executable, str(SCRIPT), json.dumps(options)])
-
-    def finish(self) -> bytes:
-        with self.start() as process:
-            assert process.wait(timeout=120) == 0
-        return self.output.read_bytes()
-
-    def finished(self) -> set[str]:
-        if not (self.run / "head.json").exists():
-            return set()
-        return {result.sample_id for result in RunFolder.open(self.run).results()}
-
-    def killed(self, chance: random.Random) -> bool:
-        """Start, kill at a random moment, and tell whether it was complete before."""
-        begun = len(self._server.requests)
-        process = self.start()
-        if chance.random() < 0.2:
-            time.sleep(chance.uniform(0.0, 1.0))
-        else:
-            deadline = time.monotonic() + 60
-            while len(self._server.requests) == begun and process.poll() is None:
-                assert time.monotonic() < deadline
-                time.sleep(0.005)
-            time.sleep(chance.uniform(0.0, 0.9))
-        process.send_signal(signal.SIGKILL)
-        return process.wait() == 0
+def start_generation(folder: Path, server: ChatServer) -> subprocess.Popen[bytes]:
+    options = {"url": server.url, "run": str(folder / "run"), "output": str(folder / "questions.eval.json")}
+    return subprocess.Popen([sys.executable, str(SCRIPT), json.dumps(options)])
 
 
-def asked_since(server: ChatServer, begun: int) -> list[str]:
+def finish_generation(folder: Path, server: ChatServer) -> bytes:
+    with start_generation(folder, server) as process:
+        assert process.wait(timeout=120) == 0
+    return (folder / "questions.eval.json").read_bytes()
+
+
+def tasks_since(server: ChatServer, begun: int) -> list[str]:
     """Return the tasks that were put to the model since; the second request for a useless reply is none."""
     return [ID_OF[text] for each in server.requests[begun:] if (text := last_message(each)) in ID_OF]
+
+
+def kill_at_random(folder: Path, server: ChatServer, chance: random.Random) -> list[str]:
+    """Start, kill at a random moment after the first request, and return the tasks that were asked."""
+    begun, until = len(server.requests), time.monotonic() + 60
+    process = start_generation(folder, server)
+    while len(server.requests) == begun and process.poll() is None:
+        assert time.monotonic() < until
+        time.sleep(0.005)
+    time.sleep(chance.uniform(0.0, 0.9))
+    process.kill()
+    process.wait()
+    return tasks_since(server, begun)
 
 
 def test_a_generation_killed_at_random_moments_gives_the_same_dataset_and_asks_nothing_twice(
     tmp_path: Path, server: ChatServer
 ) -> None:
-    undisturbed = KillableGeneration(tmp_path / "undisturbed", server).finish()
-    assert len(asked_since(server, 0)) == len(TASKS)
-    written = json.loads(undisturbed)
-    assert len(written["queries"]) > 100
+    undisturbed = finish_generation(tmp_path / "undisturbed", server)
+    assert len(tasks_since(server, 0)) == len(TASKS)
+    assert len(json.loads(undisturbed)["queries"]) > 100
     chance = random.Random(20261115)
-    folders = map(str, count())
-    generation = KillableGeneration(tmp_path / next(folders), server)
-    finished: set[str] = set()
-    kills = repeated = 0
-    while kills < KILLS:
-        begun = len(server.requests)
-        is_complete = generation.killed(chance)
-        kills += not is_complete
-        since, now = asked_since(server, begun), generation.finished()
-        # What was finished before this process began was not asked by it, and nothing was asked twice by it.
-        assert not set(since) & finished
-        assert len(since) == len(set(since))
-        # What it asked and did not finish was in flight when it was killed.
-        assert len(set(since) - now) <= CONCURRENCY
-        assert finished <= now
-        repeated += len(set(since) - now)
-        finished = now
-        if is_complete:
-            assert generation.output.read_bytes() == undisturbed
-            generation = KillableGeneration(tmp_path / next(folders), server)
-            finished = set()
-    assert repeated <= KILLS * CONCURRENCY
-    assert generation.finish() == undisturbed
+    for generation in range(0, KILLS, KILLS_OF_ONE):
+        folder, finished = tmp_path / str(generation), set[str]()
+        for _ in range(KILLS_OF_ONE):
+            asked = kill_at_random(folder, server, chance)
+            # What was finished before was not asked again, and nothing twice by one process.
+            assert not finished.intersection(asked)
+            assert len(asked) == len(set(asked))
+            is_begun = (folder / "run" / "head.json").exists()
+            results = RunFolder.open(folder / "run").results() if is_begun else ()
+            before, finished = finished, {result.sample_id for result in results}
+            assert before <= finished
+            assert len(set(asked) - finished) <= CONCURRENCY  # in flight when it was killed
+        assert finish_generation(folder, server) == undisturbed

@@ -8,24 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_server import (
-    ChatReply,
-    failing,
-    fenced,
-    filtered,
-    garbage,
-    in_prose,
-    only_with,
-    refused,
-    reset,
-    running_chat,
-    thinking,
-    throttled,
-    truncated,
-)
+from chat_server import ChatReply, failing, filtered, refused, running_chat, truncated
 from scripted_questions import Request, corpus_of, well_behaved
 
-from rag_evaluation_framework import Corpus, RecursiveCharacterChunker, UsageError
+from rag_evaluation_framework import Corpus, UsageError
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.evaluation import attempts
@@ -86,20 +72,6 @@ def test_a_model_that_does_as_it_is_told_loses_nothing() -> None:
     assert (generation.requests, generation.outcome.failed, generation.run_path) == (3, 0, None)
 
 
-@pytest.mark.parametrize("wrapped", [in_prose, fenced, thinking, lambda text: f"\ufeff{text}\n\nDone."])
-def test_what_stands_around_the_json_does_not_matter(wrapped: Callable[[str], str]) -> None:
-    generation = generated(lambda asked: wrapped(well_behaved(asked)))
-    assert (len(generation.drafts.kept), generation.drafts.counts()) == (12, {})
-
-
-def test_an_endpoint_that_cannot_be_bound_to_a_schema_is_told_it() -> None:
-    def reply(asked: dict[str, Any]) -> str:
-        told = json.loads(str(asked["messages"][-1]["content"]).rpartition("JSON Schema:\n")[2])
-        return well_behaved({**asked, "response_format": {"json_schema": {"schema": told}}})
-
-    assert len(generated(only_with(set(), reply)).drafts.kept) == 12
-
-
 def test_a_question_that_does_not_hold_goes_alone_and_is_counted_in_the_dataset() -> None:
     generation = generated(first_changed(excerpts=["The crew did all the work on this dock, it seems."]))
     assert (len(generation.drafts.kept), generation.drafts.counts()) == (9, {"excerpt-not-found": 3})
@@ -141,62 +113,12 @@ def test_a_reply_that_cannot_be_used_costs_its_own_questions_only(bad: Reply, re
     }
 
 
-@pytest.mark.parametrize("fault", [throttled(), failing(500), failing(503), garbage(), reset()])
-def test_what_passes_by_itself_is_asked_again(fault: ChatReply) -> None:
-    failed: set[str] = set()
-
-    def reply(asked: dict[str, Any]) -> ChatReply | str:
-        text = str(asked["messages"][-1]["content"])
-        if text in failed:
-            return well_behaved(asked)
-        failed.add(text)
-        return fault
-
-    generation = generated(reply)
-    assert (len(generation.drafts.kept), generation.drafts.counts()) == (12, {})
-
-
-def test_a_reply_that_is_put_right_when_asked_again_is_kept() -> None:
-    def reply(asked: dict[str, Any]) -> str:
-        is_second = "An earlier reply to this could not be used" in str(asked["messages"][-1]["content"])
-        return well_behaved(asked) if is_second else "Here you are: {questions}"
-
-    assert len(generated(reply).drafts.kept) == 12
-
-
 def test_a_model_of_which_nothing_can_be_used_is_an_error_that_says_why() -> None:
     with pytest.raises(
         ModelError, match="none of 3 requests to scripted got a reply that can be used"
     ) as error:
         generated(lambda _: "No.")
     assert error.value.kind == "not-json"
-
-
-def test_a_wrong_key_is_an_error_that_says_so() -> None:
-    with (
-        running_chat(well_behaved, key="right") as server,
-        OpenAIChatModel("m", base_url=server.url) as model,
-    ):
-        with pytest.raises(ModelError, match="Incorrect API key provided") as error:
-            generate_with_model(CORPUS, model)
-        assert server.requests == []
-    assert error.value.kind == "http-401"
-
-
-def test_an_endpoint_that_goes_away_stops_the_run_which_can_then_be_resumed(tmp_path: Path) -> None:
-    corpus = corpus_of(6)
-    run = tmp_path / "runs" / "mine"
-    with running_chat(well_behaved) as server:
-        url = server.url
-    with OpenAIChatModel("scripted", base_url=url, max_attempts=1) as model:
-        stopped = generate_with_model(corpus, model, run_folder=run)
-    assert stopped.dataset is None
-    assert "cannot be reached" in str(stopped.outcome.reason)
-    assert RunFolder.open(run).state == "incomplete"
-    with running_chat(well_behaved) as server, OpenAIChatModel("scripted", base_url=server.url) as model:
-        resumed = generate_with_model(corpus, model, run_folder=run)
-    assert len(resumed.drafts.kept) == 30
-    assert resumed.dataset is not None
 
 
 def test_an_endpoint_that_begins_to_fail_everyone_stops_the_run_too(
@@ -240,24 +162,3 @@ def test_a_finished_run_asks_nothing_again_and_another_is_refused(tmp_path: Path
     other = OpenAIChatModel("other", base_url=server.url)
     with other, pytest.raises(UsageError, match="with another model: expected scripted, got other"):
         generate_with_model(CORPUS, other, run_folder=run)
-
-
-CHUNKER = RecursiveCharacterChunker(chunk_size=80)
-
-
-@pytest.mark.parametrize("level", ["token", "chunk"])
-def test_questions_across_documents_need_two_of_them(level: str) -> None:
-    options = {"level": level, "chunker": CHUNKER if level == "chunk" else None, "queries_per_doc": 0}
-    good = generated(well_behaved, queries_across_docs=2, **options)
-    assert len(good.drafts.kept) == 2
-    for draft in good.drafts.kept:
-        assert len({excerpt.doc_id for excerpt in draft.excerpts}) == 2
-    field = "chunk_ids" if level == "chunk" else "excerpts"
-    single = edited(lambda questions, _: [{**each, field: each[field][:1]} for each in questions])
-    assert generated(single, queries_across_docs=2, **options).drafts.counts() == {"one-document": 2}
-
-
-def test_unanswerable_questions_expect_a_refusal() -> None:
-    generation = generated(well_behaved, queries_per_doc=1, unanswerable_per_doc=1)
-    expected = [sample.expectation is not None for sample in generation.dataset.samples]
-    assert sorted(expected) == [False] * 3 + [True] * 3

@@ -16,7 +16,6 @@ from scripted_questions import corpus_of, well_behaved
 
 from rag_evaluation_framework import (
     ChunkLevelDataGenerator,
-    ChunkLevelEvaluation,
     Corpus,
     Document,
     DocumentId,
@@ -26,7 +25,7 @@ from rag_evaluation_framework import (
     UsageError,
 )
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
-from rag_evaluation_framework.errors import MissingDatasetError, ModelError
+from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.records.runs import Progress
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
@@ -126,26 +125,20 @@ def test_a_chunker_without_positions_will_do_at_chunk_level() -> None:
     assert all(truth.query.metadata["source_docs"] for truth in truths)
 
 
-def test_an_upload_without_a_key_is_refused_before_the_model_is_asked() -> None:
-    with pytest.raises(UsageError, match="upload_to_langsmith: expected an API key in LANGSMITH_API_KEY"):
-        TokenLevelDataGenerator(Never(), CORPUS).generate()
-    with pytest.raises(UsageError, match="upload_to_langsmith: expected an API key"):
-        ChunkLevelDataGenerator(Never(), CORPUS, CHUNKER).generate(dataset_name="mine")
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"queries_per_doc": -1}, "queries_per_doc: expected a whole number"),
         ({"kinds": ["trivia"]}, 'there is no kind of question "trivia"'),
         ({"dataset_name": "../outside"}, "dataset_name: expected a name"),
+        ({"upload_to_langsmith": True}, "upload_to_langsmith: expected an API key in LANGSMITH_API_KEY"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_the_model_is_asked(
     options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        TokenLevelDataGenerator(Never(), CORPUS).generate(upload_to_langsmith=False, **options)
+        TokenLevelDataGenerator(Never(), CORPUS).generate(**{"upload_to_langsmith": False, **options})
 
 
 def test_what_is_no_client_or_no_corpus_is_refused_at_once() -> None:
@@ -153,30 +146,6 @@ def test_what_is_no_client_or_no_corpus_is_refused_at_once() -> None:
         TokenLevelDataGenerator(7, CORPUS)
     with pytest.raises(UsageError, match="corpus: expected a Corpus"):
         TokenLevelDataGenerator(complete, "folder")  # type: ignore[arg-type]
-
-
-def test_from_generation_to_token_level_evaluation_without_a_key(tmp_path: Path) -> None:
-    generator = TokenLevelDataGenerator(llm_client=complete, corpus=CORPUS)
-    generator.generate(queries_per_doc=4, upload_to_langsmith=False, dataset_name="my-token-level")
-    assert generator.delivered is not None
-    assert (tmp_path / "langsmith" / "my-token-level.jsonl").is_file()
-    evaluation = TokenLevelEvaluation(corpus=CORPUS, langsmith_dataset_name="my-token-level")
-    recalls = []
-    for chunker in (RecursiveCharacterChunker(60), RecursiveCharacterChunker(120, 30)):
-        result = evaluation.run(chunker, HashingEmbedder(), k=5, vector_store=ExactVectorStore())
-        recalls.append(result.metrics["span_recall"])
-    assert all(recall > 0.5 for recall in recalls)
-
-
-def test_from_generation_to_chunk_level_evaluation_with_the_same_chunker_only() -> None:
-    generator = ChunkLevelDataGenerator(llm_client=complete, corpus=CORPUS, chunker=CHUNKER)
-    generator.generate(queries_per_doc=4, upload_to_langsmith=False, dataset_name="my-chunk-level")
-    evaluation = ChunkLevelEvaluation(corpus=CORPUS, langsmith_dataset_name="my-chunk-level")
-    result = evaluation.run(CHUNKER, HashingEmbedder(), k=5, vector_store=ExactVectorStore())
-    assert result.metrics["chunk_recall"] > 0.5
-    other = RecursiveCharacterChunker(chunk_size=90)
-    with pytest.raises(UsageError, match="made with another chunker"):
-        evaluation.run(other, HashingEmbedder(), k=5, vector_store=ExactVectorStore())
 
 
 def test_from_generation_to_evaluation_by_way_of_langsmith(
@@ -193,23 +162,6 @@ def test_from_generation_to_evaluation_by_way_of_langsmith(
         assert sorted(result.per_query) == sorted(each.query.id for each in truths)
         assert result.experiment_url is not None
         assert not (tmp_path / "langsmith").exists()
-
-
-def test_a_key_that_langsmith_refuses_costs_no_request_to_the_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("langsmith", reason="the extra 'langsmith' is not installed")
-    with signed_in(monkeypatch, tmp_path):
-        monkeypatch.setenv("LANGSMITH_API_KEY", "lsv2-wrong-0123456789")
-        with pytest.raises(UsageError, match="expected a key that it accepts in LANGSMITH_API_KEY"):
-            TokenLevelDataGenerator(Never(), CORPUS).generate(queries_per_doc=1)
-
-
-def test_without_a_name_and_an_upload_nothing_is_written(tmp_path: Path) -> None:
-    TokenLevelDataGenerator(complete, CORPUS).generate(1, False, quality=None)
-    assert list(tmp_path.iterdir()) == []
-    with pytest.raises(MissingDatasetError):
-        _ = TokenLevelEvaluation(CORPUS, "my-token-level").dataset
 
 
 def test_unanswerable_questions_have_no_relevant_passages() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -122,28 +121,6 @@ def script(
     *arguments: str, folder: Path, name: str = "generate_offline_dataset"
 ) -> subprocess.CompletedProcess[str]:
     return script_ended(name, *arguments, folder=folder)
-
-
-def test_script_builds_splits_that_models_are_evaluated_on(tmp_path: Path) -> None:
-    written = script(str(HANDBOOK), "--queries-per-doc", "1", "--json", folder=tmp_path)
-    assert written.returncode == 0, written.stderr
-    told = json.loads(written.stdout)
-    built = script(folder=tmp_path, name="build_evaluation_dataset")
-    assert built.returncode == 0, built.stderr
-    manifest = json.loads((tmp_path / "evaluation/datasets/manifest.json").read_text(encoding="utf-8"))
-    assert manifest["splits"]["qa"]["count"] == told["records"]["qa"]
-    assert manifest["splits"]["summaries"]["count"] == told["records"]["summaries"]
-    counts = {name: split["count"] for name, split in manifest["splits"].items()}
-    assert counts == told["records"]
-    assert manifest["excluded_task_types"] == {}
-    with running_chat(lambda asked: "Nobody knows [1].") as server:
-        evaluated = script(
-            *("--model", "m", "--base-url", server.url, "--limit", "3", "--json"),
-            folder=tmp_path,
-            name="evaluate_models",
-        )
-        assert len(server.requests) == 3
-    assert evaluated.returncode == 0, evaluated.stderr
 
 
 def test_script_with_a_model_asks_nothing_twice(tmp_path: Path) -> None:
