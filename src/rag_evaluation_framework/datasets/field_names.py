@@ -35,6 +35,7 @@ _TOO_MANY = 1 << 53
 _CITATION = "the number of a context, the name of its source, or a citation such as [a.md:3:5-9]"
 _MARKED = re.compile(r"[0-9_/.:#@]")
 _OF_TEXTS = frozenset({"contexts", "context", "retrieval_context", "retrieved_contexts"})
+_TITLE = re.compile(r"[^\n]{1,99}[^\n.!?。！？]")
 _OF_NAMES = ("sources", "source", "ids", "files")
 _FILE_NAME = re.compile(r"[^\n\[\]]{1,200}\.[A-Za-z0-9]{1,5}")
 _ROLES: Mapping[str, str] = {
@@ -228,7 +229,7 @@ def are_names(values: Iterable[Any], field: str) -> bool:
     """Tell names of documents from texts, in a list that is called so; a bare word is a text of contexts."""
     texts = [value for value in values if isinstance(value, str) and value.strip()]
     if is_of_names(field):
-        return bool(texts) and all(cited_name(text) for text in texts)
+        return bool(texts) and all(cited_name(text) or _TITLE.fullmatch(text) for text in texts)
     is_text = normal(field) in _OF_TEXTS
     return bool(texts) and all(
         NAME_ONLY.fullmatch(text) and not (is_text and _MARKED.search(text) is None) for text in texts

@@ -37,7 +37,7 @@ from rag_evaluation_framework.datasets.field_names import (
     turns_of,
 )
 from rag_evaluation_framework.errors import InputError, Issue, invalid, shown
-from rag_evaluation_framework.files.strict_json import drop_nulls
+from rag_evaluation_framework.files.strict_json import drop_nulls, value_at
 from rag_evaluation_framework.records.samples import (
     REFUSAL,
     Recorded,
@@ -104,7 +104,7 @@ class Fields(msgspec.Struct, frozen=True, kw_only=True):
         first = self.paths["question"].split()[0]
         there = list(record)
         for path in self.paths["question"].split():
-            inner = value_at(record, path.removesuffix(".*").split("."))
+            inner = value_at(record, path.removesuffix(".*"))
             if isinstance(inner, Mapping):
                 there = [f"{path.removesuffix('.*')}.{name}" for name in inner]
         named = ", ".join(_names_of("question")[:5])
@@ -214,13 +214,6 @@ class _Read(NamedTuple):
 # Finding a value.
 
 
-def value_at(value: Any, parts: list[str]) -> Any:
-    """Return what stands within objects under these names, or nothing."""
-    for part in parts:
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
-
-
 def _put(record: Record, parts: list[str], value: Any) -> None:
     for part in parts[:-1]:
         inner = record.get(part, {})
@@ -235,11 +228,11 @@ def _put(record: Record, parts: list[str], value: Any) -> None:
 def _values(record: Mapping[str, Any], path: str, name: str) -> Iterator[tuple[str, Any]]:
     """Yield the places where a path may lead, with what stands there."""
     if not path.endswith(".*"):
-        if (value := value_at(record, path.split("."))) is not None:
+        if (value := value_at(record, path)) is not None:
             yield path, value
         return
     parent = path.removesuffix(".*")
-    inner = value_at(record, parent.split("."))
+    inner = value_at(record, parent)
     if isinstance(inner, Mapping) and not _is_message(inner):
         yield from ((f"{parent}.{key}", value) for key, value in _named(inner, name))
 

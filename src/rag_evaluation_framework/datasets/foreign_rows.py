@@ -21,14 +21,14 @@ from msgspec.structs import replace
 
 from rag_evaluation_framework.datasets.csv_tables import Columns, write_rows
 from rag_evaluation_framework.datasets.dialect import OnError, Record
-from rag_evaluation_framework.datasets.foreign_records import value_at
+from rag_evaluation_framework.datasets.field_names import content_text, table
 from rag_evaluation_framework.datasets.record_files import PlacedRecord, layout_of, read_records
 from rag_evaluation_framework.datasets.value_files import read_document
 from rag_evaluation_framework.errors import FileProblems, InputError, Issue, shown
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import DEFAULT_LIMITS, open_stored
 from rag_evaluation_framework.files.json_scanner import lines_of
-from rag_evaluation_framework.files.strict_json import drop_nulls
+from rag_evaluation_framework.files.strict_json import drop_nulls, value_at
 from rag_evaluation_framework.records.samples import Usage
 
 if sys.version_info < (3, 14):
@@ -47,7 +47,7 @@ _TOO_MANY = 1 << 53
 def _within(placed: PlacedRecord, *paths: str) -> Iterator[PlacedRecord]:
     """Yield the rows below the first of the paths that leads to a list; without one, the record itself."""
     for path in paths:
-        rows = value_at(placed.value, path.split("."))
+        rows = value_at(placed.value, path)
         if isinstance(rows, list):
             names = [f"{path}[{index}]" for index in range(len(rows))]
             lines = lines_of(placed.text, names) if placed.text is not None else {}
@@ -380,20 +380,15 @@ def _logged(sample: Any) -> Any:
     found["input"] = [_picked(each, "role content") for each in asked] if isinstance(asked, list) else asked
     if isinstance(sample.get("epoch"), int) and sample["epoch"] > 1:
         found["id"] = f"{sample.get('id')}-epoch-{sample['epoch']}"
-    choices = value_at(sample, ["output", "choices"])
-    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
-        content = value_at(choices[0], ["message", "content"])
-        if isinstance(content, list):  # beside what is said there may be what was thought
-            said = [part for part in content if isinstance(part, Mapping) and part.get("type") == "text"]
-            content = "\n".join(str(part.get("text")) for part in said)
-        found["output"] = content
+    if (content := value_at(sample, "output.choices[0].message.content")) is not None:
+        found["output"] = content_text(content, "\n") or ""
     return found
 
 
 def _logged_took(sample: Any) -> _Took | None:
-    used = _mapping(value_at(sample, ["output", "usage"]))
+    used = _mapping(value_at(sample, "output.usage"))
     tokens = (used.get("input_tokens"), used.get("output_tokens"))
-    return _took(tokens, used.get("total_cost"), _thousandfold(value_at(sample, ["output", "time"])))
+    return _took(tokens, used.get("total_cost"), _thousandfold(value_at(sample, "output.time")))
 
 
 # OpenAI evals
@@ -425,7 +420,7 @@ def evals_rows(path: Path, columns: Columns, on_error: OnError) -> Iterator[Plac
 def _item(placed: PlacedRecord) -> PlacedRecord:
     """The service's own files have what is asked and expected within ``item``, the answer in ``sample``."""
     found: Record = {"item": placed.value["item"]}
-    if (said := value_at(placed.value, ["sample", "output_text"])) is not None:
+    if (said := value_at(placed.value, "sample.output_text")) is not None:
         found["sampled"] = said
     return _renewed(placed, found)
 
@@ -492,8 +487,7 @@ def _lasted(run: Mapping[str, Any]) -> float | None:
 
 
 def _retrieved(outputs: Any) -> Any:
-    names = ("contexts", "context", "documents", "source_documents")
-    return next((outputs[name] for name in names if name in _mapping(outputs)), None)
+    return next((outputs[name] for name in table().ranks["contexts"] if name in _mapping(outputs)), None)
 
 
 _COLUMN = re.compile(r"(inputs|outputs|reference)\.(.+)")

@@ -18,12 +18,12 @@ from rag_evaluation_framework.datasets.dialect import (
     recorded_of,
     written_id,
 )
+from rag_evaluation_framework.datasets.field_names import message_of, turns_of
 from rag_evaluation_framework.errors import invalid
 from rag_evaluation_framework.files.strict_json import drop_nulls
-from rag_evaluation_framework.records.samples import Role, Sample, Turn, read_expected, refusal_or_answer
+from rag_evaluation_framework.records.samples import Sample, Turn, read_expected, refusal_or_answer
 
-_ROLES: Mapping[str, Role] = {"human": "user", "ai": "assistant", "system": "system"}
-_TYPES: Mapping[str, str] = {role: type_ for type_, role in _ROLES.items()}
+_TYPES: Mapping[str, str] = {"user": "human", "assistant": "ai", "system": "system"}
 
 
 def _decode(record: Mapping[str, Any]) -> Sample:
@@ -43,11 +43,7 @@ def _decode(record: Mapping[str, Any]) -> Sample:
 def _turns(user_input: Any) -> tuple[Turn, ...]:
     if isinstance(user_input, str):
         return (Turn(role="user", content=user_input),)
-    turns = tuple(
-        Turn(role=_ROLES[message["type"]], content=message["content"])
-        for message in user_input
-        if message.get("type") in _ROLES and isinstance(message.get("content"), str)
-    )
+    turns = turns_of(message_of(message) for message in user_input if isinstance(message.get("content"), str))
     if not any(turn.role == "user" for turn in turns):
         raise invalid(
             "user_input", "at least one message of type 'human' with its content as text", user_input

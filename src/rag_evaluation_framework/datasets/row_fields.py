@@ -22,11 +22,13 @@ from rag_evaluation_framework.datasets.field_names import (
     are_names,
     as_number,
     cited_name,
+    content_text,
     decoded,
     decoded_checks,
     flat,
     is_citation,
     is_of_names,
+    message_of,
     normal,
     part_by_words,
     part_named,
@@ -36,7 +38,7 @@ from rag_evaluation_framework.datasets.field_names import (
     usage_fields,
 )
 from rag_evaluation_framework.errors import UnknownNameError, UsageError, invalid, shown
-from rag_evaluation_framework.files.strict_json import JsonPath
+from rag_evaluation_framework.files.strict_json import JsonPath, value_at
 
 _TIMES = ("latency_ms", "latency_s")
 _NUMBERS = (*OF_USAGE, *_TIMES)
@@ -68,10 +70,8 @@ class RowReading(msgspec.Struct, frozen=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a run records of it."""
-        counts = {"rows": self.rows, "answers": self.answers, "references": self.references}
-        told = {"name": self.name, "fields": dict(self.fields), **counts, "in_memory": self.in_memory}
-        told["unitless"] = self.unitless
-        return {name: value for name, value in told.items() if value not in (None, False)}
+        fields = msgspec.to_builtins(self).items()
+        return {name: value for name, value in fields if value not in (None, False)}
 
     @property
     def unit_asked(self) -> str | None:
@@ -303,14 +303,13 @@ def _readable_text(part: str, place: str, values: list[Any]) -> str | None:
     if any(isinstance(value, str) or _is_number(value) for value in values):
         return place
     first = next((value[0] for value in values if isinstance(value, list) and value), None)
-    is_message = isinstance(first, dict) and isinstance(first.get("content"), str)
-    is_piece = isinstance(first, dict) and isinstance(first.get("text"), str)
-    if {"question": is_message, "answer": is_piece, "reference": isinstance(first, str)}[part]:
+    text = content_text([first]) if isinstance(first, dict) else None
+    is_message = text is None and message_of(first) is not None
+    if {"question": is_message, "answer": text is not None, "reference": isinstance(first, str)}[part]:
         return place
     if part == "answer":
         for path in _MESSAGE:
-            inner = JsonPath.parse(path)
-            if any(isinstance(inner.find(value), str) for value in values if isinstance(value, dict)):
+            if any(isinstance(value_at(value, path), str) for value in values):
                 return f"{place}.{path}"
     return None
 
@@ -457,7 +456,7 @@ def _item_field(
     inner = _inner_place(items, ranks, _labels(found, rows))
     if inner is None or inner == where.item:
         return None
-    first = next(value for item in items if (value := JsonPath.parse(inner).find(item)) is not None)
+    first = next(value for item in items if (value := value_at(item, inner)) is not None)
     is_good = isinstance(first, str | int) if part == "sources" else _is_number(first)
     return _joined(where.container, inner) if is_good and not isinstance(first, bool) else None
 

@@ -206,26 +206,11 @@ def _listed_documents(said: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 
 
 def _retrieved(record: Mapping[str, Any]) -> Retrieved:
-    read = read_item(record)
-    chunk = _item_id(record.get("id"))
-    names = dict.fromkeys(name for name in (read.source, chunk) if name)
-    start = _metadata(record).get("start_index")
-    return Retrieved(
-        read.text,
-        tuple(names),
-        read.score,
-        start if type(start) is int and start >= 0 and read.text else None,
-    )
-
-
-def _metadata(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    metadata = decoded(record.get("metadata"))
-    return metadata if isinstance(metadata, Mapping) else {}
-
-
-def _item_id(value: Any) -> str | None:
-    is_name = isinstance(value, str | int) and not isinstance(value, bool) and value != ""
-    return str(value) if is_name else None
+    read, metadata = read_item(record), decoded(record.get("metadata"))
+    names = dict.fromkeys(filter(None, (read.source, read.names.get("id"))))
+    start = metadata.get("start_index") if isinstance(metadata, dict) else None
+    is_placed = type(start) is int and start >= 0 and read.text
+    return Retrieved(read.text, tuple(names), read.score, start if is_placed else None)
 
 
 # What was asked and answered.

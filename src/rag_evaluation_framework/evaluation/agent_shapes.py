@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rag_evaluation_framework.datasets.field_names import (
+    Item,
     are_names,
     content_text,
     is_of_names,
@@ -462,7 +463,9 @@ class AnswerReader:
         """Return what was retrieved: texts with their names, else names alone."""
         texts_path, names_path = (str(self._paths.get(part, "")) for part in ("contexts", "retrieved"))
         lists = {each.path: _items_of(each, is_text=each.path == texts_path) for each in told}
-        with_texts = next((path for path, items in lists.items() if any(each.text for each in items)), None)
+        with_texts = next(
+            (path for path, items in lists.items() if any(each.text for _, each in items)), None
+        )
         chosen = lists[with_texts] if with_texts is not None else []
         hits: tuple[Hit, ...] = ()
         for path in dict.fromkeys((names_path, with_texts, *lists)):
@@ -472,18 +475,21 @@ class AnswerReader:
             lengths = (each.value for each in places.get("scores", ()) if isinstance(each.value, list))
             scores = next((each for each in lengths if len(each) == len(items)), ())
             if hits := _hits(items, chosen or items, scores):
-                field = next((name for each in items for name in each.names), "")
+                field = next((name for _, each in items for name in each.names), "")
                 found["retrieved"] = f"{path}[*].{field}" if field else str(path)
                 break
         if with_texts is not None:
             found["contexts"] = with_texts
-            texts = tuple(each.text or "" for each in chosen)
+            texts = tuple(each.text or "" for _, each in chosen)
             return _Retrieved(texts, hits, texts.count(""))
         empty = [each.path for each in told if each.value == []]
         is_nothing = bool(empty) and not any(each.value for each in told)
         if is_nothing:
             found["contexts"] = empty[0]
-        unread = (sum(not each.names and each.is_something for each in items) for items in lists.values())
+        unread = (
+            sum(not each.names and not isinstance(raw, str | None) for raw, each in items)
+            for items in lists.values()
+        )
         return _Retrieved((), hits, 0 if hits else next(filter(None, unread), 0), is_nothing)
 
 
@@ -494,49 +500,38 @@ class _Retrieved(NamedTuple):
     is_nothing: bool = False
 
 
-class _ReplyItem(NamedTuple):
-    """One thing in a list of what was retrieved; ``is_something`` of what is neither empty nor a name."""
-
-    text: str | None
-    names: Mapping[str, str]
-    score: float | None
-    span: CharacterSpan | None
-    is_something: bool
-
-
-def _items_of(found: _Place, *, is_text: bool) -> list[_ReplyItem]:
-    """Return what a list holds: texts, names, or objects; ``is_text`` says that its strings are texts."""
+def _items_of(found: _Place, *, is_text: bool) -> list[tuple[Any, Item]]:
+    """Return what a list holds, each as it is and as read; ``is_text`` says that its strings are texts."""
     items = found.value if isinstance(found.value, list) else [found.value]
     if len(items) == 1 and isinstance(items[0], list):
         items = items[0]
     field = found.path.rpartition(".")[2]
     plain = [each for each in items if not isinstance(each, Mapping)]
     are_ids = not is_text and are_names(plain, field) and (len(plain) == len(items) or is_of_names(field))
-    read = []
-    for item in items:
-        if isinstance(item, Mapping):
-            text, names, score = read_item(item)
-            read.append(_ReplyItem(text, names, score, read_position(item), True))
-        elif are_ids and isinstance(item, str | int) and str(item).strip():
-            read.append(_ReplyItem(None, {"": str(item)}, None, None, False))
-        else:
-            text = item if isinstance(item, str) and item.strip() else None
-            read.append(_ReplyItem(text, {}, None, None, not isinstance(item, str | None)))
-    return read
+    return [
+        (each, read_item(each) if isinstance(each, Mapping) else _plain_item(each, are_ids)) for each in items
+    ]
 
 
-def _hits(items: Sequence[_ReplyItem], texts: Sequence[_ReplyItem], scores: Sequence[Any]) -> tuple[Hit, ...]:
+def _plain_item(value: Any, is_name: bool) -> Item:
+    if is_name and isinstance(value, str | int) and str(value).strip():
+        return Item(None, {"": str(value)}, None)
+    return Item(value if isinstance(value, str) and value.strip() else None, {}, None)
+
+
+def _hits(
+    items: Sequence[tuple[Any, Item]], texts: Sequence[tuple[Any, Item]], scores: Sequence[Any]
+) -> tuple[Hit, ...]:
     """Return the items as hits, if each that has a text, of its own or beside it, also says what it is."""
-    if not any(each.names or each.span for each in items):
-        return ()
-    hits = [_hit(tuple(each.names.values()), each.score, each.span) for each in items]
-    told = [bool(text.text) or each.is_something for each, text in zip(items, texts, strict=True)]
-    if any(hit is None and is_told for hit, is_told in zip(hits, told, strict=True)):
-        return ()
-    if scores:
-        numbers = map(finite_number, scores)
-        hits = [hit and replace(hit, score=number) for hit, number in zip(hits, numbers, strict=True)]
-    return tuple(hit for hit in hits if hit is not None)
+    hits: list[Hit] = []
+    for number, ((raw, item), (_, beside)) in enumerate(zip(items, texts, strict=True)):
+        score = finite_number(scores[number]) if scores else item.score
+        span = read_position(raw) if isinstance(raw, Mapping) else None
+        if (hit := _hit(tuple(item.names.values()), score, span)) is not None:
+            hits.append(hit)
+        elif beside.text or not isinstance(raw, str | None):
+            return ()
+    return tuple(hits)
 
 
 def hits_of(items: Iterable[Mapping[str, Any]]) -> tuple[Hit, ...]:

@@ -510,7 +510,7 @@ def _place_of(function: Callable[..., Any]) -> str:
 # ``query_text``, ``user_input``). A line with an ``error`` instead of an answer is a failure that was
 # recorded. The latency is what the line tells as ``latency_ms`` (``latencyMs``), else it is not known.
 
-_IDS = "id", "sample_id", "query_id", "task_id"
+_IDS = ("id", "sample_id", "query_id", "task_id")
 _QUESTIONS = ("input", "question", "query", "query_text", "user_input")
 _LATENCIES = ("latency_ms", "latencyMs")
 

@@ -17,6 +17,7 @@ import math
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from io import BufferedReader, BytesIO
 from pathlib import Path
 from types import EllipsisType
@@ -375,6 +376,20 @@ class JsonPath(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return self.text
+
+
+@lru_cache(maxsize=1024)
+def _parsed(path: str) -> JsonPath:
+    return JsonPath.parse(path)
+
+
+def value_at(value: Any, path: str) -> Any:
+    """Return what stands at a path that is well formed, or ``None`` where there is no such place.
+
+    >>> value_at({"choices": [{"text": "Six."}]}, "choices[0].text")
+    'Six.'
+    """
+    return _parsed(path).find(value)
 
 
 def _step(match: re.Match[str]) -> _Step:
