@@ -225,12 +225,17 @@ def is_of_names(field: str) -> bool:
     return normal(field).endswith(_OF_NAMES)
 
 
+def is_of_texts(field: str) -> bool:
+    """Tell by what a list is called that it holds texts, even if they are single words."""
+    return normal(field) in _OF_TEXTS
+
+
 def are_names(values: Iterable[Any], field: str) -> bool:
     """Tell names of documents from texts, in a list that is called so; a bare word is a text of contexts."""
     texts = [value for value in values if isinstance(value, str) and value.strip()]
     if is_of_names(field):
         return bool(texts) and all(cited_name(text) or _TITLE.fullmatch(text) for text in texts)
-    is_text = normal(field) in _OF_TEXTS
+    is_text = is_of_texts(field)
     return bool(texts) and all(
         NAME_ONLY.fullmatch(text) and not (is_text and _MARKED.search(text) is None) for text in texts
     )

@@ -17,6 +17,7 @@ from rag_evaluation_framework.datasets.field_names import (
     are_names,
     content_text,
     is_of_names,
+    is_of_texts,
     normal,
     read_item,
     table,
@@ -355,7 +356,7 @@ def _walk(reply: Mapping[str, Any]) -> _Places:
                 told, place = inner, path
                 if steps is not None:
                     told, place = steps.find(value), f"{before}.{steps.text}" if before else steps.text
-                if told is not None and (part != "answer" or not before.startswith("metadata")):
+                if told is not None and (part != "answer" or "metadata" not in before):
                     found.setdefault(part, []).append(_Place(depth, around, rank, place, told))
             if wrapper is not None and depth < _DEEPEST:
                 if isinstance(inner, list) and step == ".choices" and inner and isinstance(inner[0], dict):
@@ -483,7 +484,7 @@ class AnswerReader:
             texts = tuple(each.text or "" for _, each in chosen)
             return _Retrieved(texts, hits, texts.count(""))
         empty = [each.path for each in told if each.value == []]
-        is_nothing = bool(empty) and not any(each.value for each in told)
+        is_nothing = bool(empty) and not any(lists.values())
         if is_nothing:
             found["contexts"] = empty[0]
         unread = (
@@ -502,15 +503,27 @@ class _Retrieved(NamedTuple):
 
 def _items_of(found: _Place, *, is_text: bool) -> list[tuple[Any, Item]]:
     """Return what a list holds, each as it is and as read; ``is_text`` says that its strings are texts."""
-    items = found.value if isinstance(found.value, list) else [found.value]
+    field = found.path.rpartition(".")[2]
+    if not isinstance(found.value, list):
+        return _lone_item(found.value, field, is_text=is_text)
+    items = found.value
     if len(items) == 1 and isinstance(items[0], list):
         items = items[0]
-    field = found.path.rpartition(".")[2]
     plain = [each for each in items if not isinstance(each, Mapping)]
     are_ids = not is_text and are_names(plain, field) and (len(plain) == len(items) or is_of_names(field))
     return [
         (each, read_item(each) if isinstance(each, Mapping) else _plain_item(each, are_ids)) for each in items
     ]
+
+
+def _lone_item(value: Any, field: str, *, is_text: bool) -> list[tuple[Any, Item]]:
+    """Return a text that stands alone, or an object that has one; of a count or a word nothing."""
+    if isinstance(value, str) and value.strip():
+        is_name = not is_text and is_of_names(field) and are_names([value], field)
+        is_word = not (is_text or is_name or is_of_texts(field) or " " in value.strip())
+        return [] if is_word else [(value, _plain_item(value, is_name))]
+    read = read_item(value) if isinstance(value, Mapping) else None
+    return [] if read is None else [(value, read if read.text else Item(None, {}, None))]
 
 
 def _plain_item(value: Any, is_name: bool) -> Item:
