@@ -61,7 +61,7 @@ from rag_evaluation_framework.judging.methods import (
 from rag_evaluation_framework.metrics.declaration import check_metric, metric_name
 from rag_evaluation_framework.records.runs import Options, SampleChoice
 from rag_evaluation_framework.records.samples import ROWS, Dataset, Refusal, Sample
-from rag_evaluation_framework.results.baselines import open_baseline
+from rag_evaluation_framework.results.baselines import Baseline, open_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.kept_data import (
@@ -156,10 +156,11 @@ def prepared(job: Job) -> Iterator[Plan]:
             prices = job.prices or getattr(given, "prices", None)
             _check_capped(methods, prices)
             target = target_of(given, stated, secrets, history=job.options.history)
+            baseline = _baseline(job, stated)
             plan = _planned(job, stated, methods)
             if given is None and _check_recorded(plan):
                 target = RecordedRows(retrieval=True)
-            plan = replace(plan, gate=gate, target=target, prices=prices, secrets=secrets)
+            plan = replace(plan, gate=gate, target=target, prices=prices, secrets=secrets, baseline=baseline)
             plan = replace(plan, shown_target=shown_target(given, target))
             yield _checked(job, plan, asked=model_of(given, plan.manifest, target))
 
@@ -214,6 +215,20 @@ def _target_given(job: Job, stated: Manifest, secrets: Secrets) -> TargetLike | 
     return None
 
 
+def _baseline(job: Job, stated: Manifest) -> Baseline | None:
+    """Return what is compared with, which is looked for by the names of the datasets."""
+    if job.baseline is None:
+        return None
+    names: Iterable[str] = [getattr(job.data, "name", None) or ROWS]
+    if job.resume is not None:
+        names = RunGroup.open(job.resume, job.runs).datasets
+    elif stated.datasets:
+        names = [entry.name for entry in stated.selected(job.options.datasets)]
+    elif isinstance(job.data, str | Path):
+        names = [_located(Path(job.data))[1]]
+    return open_baseline(job.baseline, runs_directory=job.runs, datasets=[*names])
+
+
 def _planned(job: Job, stated: Manifest, methods: Methods) -> Plan:
     """Return the plan of the samples, which are read for it: which are asked, scored by what, kept where."""
     options = job.options
@@ -245,29 +260,25 @@ def _planned(job: Job, stated: Manifest, methods: Methods) -> Plan:
 
 
 def _checked(job: Job, plan: Plan, *, asked: str | None) -> Plan:
-    """Return the plan with its baseline and what there is to doubt: in the data, in who judges, in what is
-    demanded; what cannot be done is refused.
+    """Return the plan with what there is to doubt: in the data, in who judges, in what is demanded; what
+    cannot be done is refused.
     """
-    manifest, methods, names = plan.manifest, plan.methods, [dataset.name for dataset in plan.datasets]
+    manifest, methods = plan.manifest, plan.methods
     is_live = getattr(plan.target, "is_live", True)
     if plan.choice.repeats > 1 and not is_live:
         raise UsageError(f"repeats: expected 1 for answers that are recorded, got {plan.choice.repeats}")
     if manifest.ci_gate and plan.judge_calls:
         methods.check_card()
     refuse_secrets(plan, plan.secrets)
-    baseline = None
-    if job.baseline is not None:
-        baseline = open_baseline(job.baseline, runs_directory=job.runs, datasets=names)
     read = [doubt for entry in manifest.datasets if entry.source for doubt in entry.source.doubts]
     kin = kinship_warnings(methods, [asked] if asked and plan.judge_calls else [])
-    others = other_judge_warnings(plan, baseline, methods)
+    others = other_judge_warnings(plan, plan.baseline, methods)
     warnings = (*plan.warnings, *read, *kin, *others, *_reach_warnings(plan))
     # Answers that nobody had to be asked for leave nothing on the disk, unless that is wanted.
     is_kept = job.runs_directory is not None or plan.resumed is not None or is_live
     kept = None if is_kept else _PassingFolder()
     return replace(
         plan,
-        baseline=baseline,
         warnings=warnings,
         kept=kept,
         runs_directory=plan.runs_directory if kept is None else kept.path,
@@ -446,13 +457,18 @@ def _manifest_at(path: Path, job: Job) -> Manifest | None:
     return None
 
 
-def _entry_at(path: Path, job: Job) -> tuple[DatasetEntry, Path]:
-    """Return the dataset at a path, or of this id, and where it is."""
+def _located(path: Path) -> tuple[Path, str]:
+    """Return where a dataset is, by its path or its id, and its name."""
     if not path.exists():
         from rag_evaluation_framework.datasets.catalogue import catalogue_path
 
         path = catalogue_path(str(path))
-    name, format_ = plain_name(path).partition(".")[0] or plain_name(path), job.options.format
+    return path, plain_name(path).partition(".")[0] or plain_name(path)
+
+
+def _entry_at(path: Path, job: Job) -> tuple[DatasetEntry, Path]:
+    """Return the dataset at a path, or of this id, and where it is."""
+    (path, name), format_ = _located(path), job.options.format
     source, reading = _traces_at(path, job), None
     if source is not None:
         format_ = "traces"

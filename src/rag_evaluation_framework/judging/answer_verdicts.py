@@ -10,17 +10,18 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import chain, compress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
-from rag_evaluation_framework.extensions import Registry
 from rag_evaluation_framework.judging.answer_classes import AnswerClass, besides, classify_answer
 from rag_evaluation_framework.judging.claim_features import claim_tokens_beside
 from rag_evaluation_framework.judging.claims import claims_of, claims_of_key, said_in
 from rag_evaluation_framework.judging.judged_answers import JudgeSupport, judge_answer_class
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
+from rag_evaluation_framework.judging.reference_match import CONTRARY, Match, kept_match, similarity
+from rag_evaluation_framework.judging.turn_matching import Replies, compare_replies
 from rag_evaluation_framework.metrics.safety import DECLINED
 from rag_evaluation_framework.metrics.views import ENGLISH_AND_CHINESE, LEXICAL_SUPPORT
 from rag_evaluation_framework.records.responses import Response
@@ -32,16 +33,6 @@ from rag_evaluation_framework.text.scripts import CLOSERS
 from rag_evaluation_framework.text.sentences import sentence_spans
 from rag_evaluation_framework.text.tokens import content_keys
 
-if TYPE_CHECKING:
-    from rag_evaluation_framework.judging.reference_match import Match
-    from rag_evaluation_framework.judging.turn_matching import Replies
-
-# How words hold an answer against its reference; most metrics need only the contexts.
-_WORDS: Registry[Any] = Registry("comparison by words")
-_WORDS.register("match", "rag_evaluation_framework.judging.reference_match:kept_match")
-_WORDS.register("similarity", "rag_evaluation_framework.judging.reference_match:similarity")
-_WORDS.register("contrary", "rag_evaluation_framework.judging.reference_match:CONTRARY")
-_WORDS.register("replies", "rag_evaluation_framework.judging.turn_matching:compare_replies")
 # From which share on the words of a claim make it one that the other side makes too.
 _MOST = 0.5
 _FINAL_MARKS = ".!?。"
@@ -228,13 +219,13 @@ class Reading:
     def match_by_words(self) -> Match:
         """How far answer and reference agree by their words, whoever decides what supports what."""
         claims = (tuple([claim.text for claim in each]) for each in (self.said, self.reference_claims))
-        found: Match = _WORDS.get("match")(*claims, self.sample.question)
+        found: Match = kept_match(*claims, self.sample.question)
         return found
 
     @found_once
     def replies(self) -> Replies | None:
         """The yes or no that the reference replies and that of the answer; ``None`` of other references."""
-        found: Replies | None = _WORDS.get("replies")(self.answer, self.reference, self.sample.question)
+        found: Replies | None = compare_replies(self.answer, self.reference, self.sample.question)
         return found
 
     @found_once
@@ -250,7 +241,7 @@ class Reading:
         if replies.are_equal is None:
             return None if replies.is_bare or not self.reference_claims else found
         if not replies.are_equal:
-            return found * float(_WORDS.get("contrary"))
+            return found * CONTRARY
         return 1.0 if replies.is_all else found
 
     @property
@@ -265,9 +256,9 @@ class Reading:
             return None
         if not self.reference_claims and self.replies is None:
             claims = (claims_of_key(text) for text in (self.answer, self.reference))
-            match = _WORDS.get("match")(*(tuple([claim.text for claim in each]) for each in claims))
+            match = kept_match(*(tuple([claim.text for claim in each]) for each in claims))
             correctness = match.correctness
-        found: float = _WORDS.get("similarity")(correctness)
+        found: float = similarity(correctness)
         return found
 
     @found_once
