@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -35,18 +35,6 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.retrieval.sweep import Grid
 
 
-class Wish(TypedDict, total=False):
-    """What ``evaluate`` takes besides: settings of the judge, of the sampling, and the most to spend."""
-
-    judge_budget: int | None
-    precision: float | None
-    judge_all: bool
-    max_cost: float | None
-    tags: str | Iterable[str]
-    sample_size: int | None
-    seed: int
-
-
 def evaluate(
     data: Data | Evaluation,
     target: TargetLike | Mapping[str, TargetLike] | Grid | None = None,
@@ -65,7 +53,7 @@ def evaluate(
     runs_directory: str | Path | None = None,
     resume: str | None = None,
     on_progress: OnProgress | None = None,
-    **wish: Unpack[Wish],
+    **wish: Any,
 ) -> Evaluation:
     """Put every sample to the target (or read the answers in the rows), score, decide the gate, return the
     result.
@@ -83,19 +71,18 @@ def evaluate(
     samples it judges is drawn, and the means are those of all samples. It is not asked about answers whose
     verdict a label, a check, the user's own metric or an expected refusal decides, unless ``judge_all``.
     """
-    besides: dict[str, Any] = {**wish}
-    if unknown := set(besides) - set(Wish.__annotations__):
+    if unknown := wish.keys() - {"max_cost", *_OF_THE_JUDGE, *_SAMPLING}:
         raise TypeError(f"evaluate() got an unexpected keyword argument {min(unknown)!r}")
     scored_by, options = None if metrics is None else _listed(metrics), options or Options()
-    choice = _chosen({**(sampling or {}), **{name: besides[name] for name in _SAMPLING if name in besides}})
+    choice = _chosen({**(sampling or {}), **{name: wish[name] for name in _SAMPLING if name in wish}})
     scoring: dict[str, Any] = {
         "judge": judge,
         "embedder": embedder,
         "support": support,
         "documents": documents,
-        "max_cost": besides.get("max_cost"),
+        "max_cost": wish.get("max_cost"),
     }
-    said = {ours: besides.get(name) for name, ours in _OF_THE_JUDGE.items()}
+    said = {ours: wish.get(name) for name, ours in _OF_THE_JUDGE.items()}
     settings = {name: value for name, value in said.items() if value is not None and value is not False}
     if isinstance(target, Mapping) and _are_rankings(data, target, options):
         unused = {"map": map, **scoring, "judge_budget": settings, "tags": choice.tags}
