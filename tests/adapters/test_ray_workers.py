@@ -34,6 +34,7 @@ from rag_evaluation_framework.retrieval.pipeline import chunk_corpus
 from rag_evaluation_framework.retrieval.retrievers import DenseRetriever, FusedRetriever
 from rag_evaluation_framework.retrieval.sweep import grid_of, swept_cells
 from rag_evaluation_framework.workers import Crew, in_order
+from run_files import plain_journal
 from squares import Lengths, Squares
 from tiny_models import write_cross_encoder, write_sentence_model
 
@@ -70,7 +71,7 @@ def _rows(path: Path, count: int) -> Path:
 
 def _results(folder: Path) -> tuple[list[object], bytes]:
     """Return what a run has written, but for the times."""
-    lines = (folder / "journal.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = plain_journal(folder).read_text(encoding="utf-8").splitlines()
     entries = [json.loads(line)["entry"] for line in lines]
     return [(entry["index"], entry["result"]) for entry in entries], (folder / "blame.jsonl.zst").read_bytes()
 

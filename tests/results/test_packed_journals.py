@@ -13,6 +13,7 @@ import pytest
 from command_lines import rag_eval
 from rag_evaluation_framework import Evaluation, load
 from rag_evaluation_framework.files.access import read_bytes
+from rag_evaluation_framework.files.atomic import lock_taken
 from run_files import plain_journal
 
 ROWS = [
@@ -104,6 +105,20 @@ def test_a_flipped_byte_is_damage_and_costs_no_other_answer(run: Path, seed: int
         resume("--ask-damaged")
         assert len(list(run.glob("journal.damaged-1.jsonl.zst"))) == 1
     assert told(run) == before
+
+
+@pytest.mark.parametrize("command", [(*SCORE[:2], "--resume"), SCORE])
+def test_what_a_killed_process_left_is_removed_by_the_next(run: Path, command: tuple[str, ...]) -> None:
+    places = [*([] if "--resume" in command else [run.parent]), run]
+    left = [place / f".rag-eval-{number:016x}.tmp" for number, place in enumerate(places)]
+    living = run / f".rag-eval-{9:016x}.tmp"
+    for path in (*left, living):
+        path.write_bytes(b"half of a file")
+    with living.open("rb") as file:
+        assert lock_taken(file.fileno(), patience=0)
+        assert rag_eval(*command).exception is None
+    assert living.exists()
+    assert not any(path.exists() for path in left)
 
 
 def test_a_small_journal_stays_as_it_is(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

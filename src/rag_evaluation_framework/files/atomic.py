@@ -356,6 +356,13 @@ def recover(folder: str | Path, *, beside: Iterable[Path] = ()) -> tuple[Path, .
     return tuple(finished)
 
 
+def remove_abandoned(folder: Path) -> None:
+    """Remove the temporary files that killed processes have left in a folder, never those of living ones."""
+    with suppress(StorageError):
+        for temporary in _named(folder, TEMPORARY_NAME):
+            _remove_if_abandoned(temporary)
+
+
 def _staged(path: str | Path, others: Collection[Path], *, overwrite: bool) -> StagedFile:
     """Stage one file of a group."""
     target, status = target_of(path)

@@ -64,7 +64,13 @@ from rag_evaluation_framework.files.access import (
     open_reading,
     read_bytes,
 )
-from rag_evaluation_framework.files.atomic import Aside, atomic_writer, sync_folder, write_bytes_atomically
+from rag_evaluation_framework.files.atomic import (
+    Aside,
+    atomic_writer,
+    remove_abandoned,
+    sync_folder,
+    write_bytes_atomically,
+)
 from rag_evaluation_framework.files.process_locks import LockOwner, held_lock, lock_owner
 from rag_evaluation_framework.files.project_root import is_runs_directory, project_root
 from rag_evaluation_framework.files.strict_json import numbered_lines
@@ -362,6 +368,9 @@ RESULTS_NAME = "results.json"
 
 _FORMAT = "format_version"
 
+_LATEST = 50
+"""In so many of the latest runs a new one looks for what killed processes have left."""
+
 # A name, not a way out of the folder, and nothing that hides.
 _RUN_ID = re.compile(r"\w[\w.+-]{0,199}\Z")
 
@@ -401,6 +410,8 @@ class RunFolder:
         and must be free. ``started_at`` is filled in if missing. Parent folders are made as needed.
         """
         started = now() if now else datetime.now(UTC)
+        for folder in (Path(runs_directory), *run_paths(Path(runs_directory))[-_LATEST:]):
+            remove_abandoned(folder)
         path = _claimed_folder(Path(runs_directory), head.run_id, started)
         head = replace(
             head, run_id=path.name, started_at=head.started_at or started.isoformat(timespec="seconds")
@@ -460,6 +471,7 @@ class RunFolder:
             found = f"{', '.join(links)}, which lead elsewhere; put the files themselves there"
             raise UsageError(f"{self.path}: expected no links in a run that is written to, got {found}")
         with held_lock(self.path / "lock"):
+            remove_abandoned(self.path)
             yield
 
     @property
