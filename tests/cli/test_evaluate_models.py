@@ -180,7 +180,7 @@ def test_any_run_finds_the_others_and_nothing_is_asked_twice(evaluate: Command, 
     first = evaluate("--model", "careful", "--model", "hasty", "--base-url", server.url, "--json")
     asked = len(server.asked)
     # The second run leads to the first; complete runs need neither an address nor a key.
-    again = evaluate("--resume", first.model("hasty")["run_id"], "--json")
+    again = evaluate("--resume", "--json")
     assert again.code == 0
     assert (again.json["models"], again.json["comparisons"]) == (
         first.json["models"],
@@ -204,6 +204,7 @@ def test_resuming_keeps_the_settings_of_the_runs(
     first = evaluate("--model", "careful", "--limit", "2", *options).model("careful")["run_id"]
     other = evaluate("--model", "hasty", "--limit", "3", *options).model("hasty")["run_id"]
     assert "leave out --limit" in evaluate("--resume", first, "--limit", "3", *options).err
+    assert evaluate("--resume", first, "--limit", "2", "--dataset-type", "qa", *options).code == 0
     more = evaluate("--resume", first, "--model", "flaky", *options).model("flaky")["run_id"]
     assert RunFolder.open(more).head.configuration["limit"] == 2
     unlike = evaluate("--resume", first, "--resume", other, *options)

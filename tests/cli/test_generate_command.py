@@ -140,7 +140,7 @@ def test_resume_with_the_right_key_asks_only_what_the_wrong_one_could_not(docume
         assert not (documents.parent / "q.eval.json").exists()
         (run_id,) = re.findall(r"resume of run (eval_run_\w+) asks again", failed.stderr)
         assert server.requests == []
-        mended = generate(*asking, "--resume", run_id, folder=documents.parent, OPENAI_API_KEY="right")
+        mended = generate(*asking, "--resume", folder=documents.parent, OPENAI_API_KEY="right")
         assert mended.returncode == 0, mended.stderr
         assert len(server.requests) == 3
         again = generate(
@@ -163,9 +163,8 @@ def test_key_that_is_revoked_on_the_way_loses_no_question(documents: Path) -> No
         first = generate(*asking, "-o", "some.eval.json", folder=documents.parent)
     assert first.returncode == 0, first.stderr
     assert "2 samples were turned away or did not reach the target; a resume asks again" in first.stderr
-    (run,) = (documents.parent / "runs").iterdir()
     with running_chat(crane_question) as server:
-        asking = (str(documents), *ONE_EACH, "--base-url", server.url, "--resume", run.name)
+        asking = (str(documents), *ONE_EACH, "--base-url", server.url, "--resume")
         mended = generate(*asking, "-o", "all.eval.json", folder=documents.parent)
         assert mended.returncode == 0, mended.stderr
         assert len(server.requests) == 2

@@ -143,7 +143,7 @@ def test_a_sweep_that_was_killed_goes_on_where_it_was_and_searches_for_nothing_t
     assert [(row["state"], row["done"], row["total"]) for row in listed] == [
         ("incomplete", killed_at, 4 * 168)
     ]
-    done = rag_eval(*SWEEP, "--json", "--resume", sweep.name, folder=tmp_path)
+    done = rag_eval(*SWEEP, "--json", "--resume", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     again = json.loads(done.stdout)
     for document in (whole, again):

@@ -55,7 +55,7 @@ def stated() -> Any:
 
 
 def resume(*more: str) -> None:
-    ended = rag_eval(*SCORE[:2], "--resume", *more)
+    ended = rag_eval(*SCORE, "--resume", *more)
     assert ended.exception is None, ended.output
 
 
@@ -107,7 +107,21 @@ def test_a_flipped_byte_is_damage_and_costs_no_other_answer(run: Path, seed: int
     assert told(run) == before
 
 
-@pytest.mark.parametrize("command", [(*SCORE[:2], "--resume"), SCORE])
+def test_a_resume_without_a_name_takes_what_is_left_to_do_by_its_command(run: Path) -> None:
+    journal = plain_journal(run)
+    journal.write_bytes(journal.read_bytes()[:-5000])
+    assert rag_eval(*SCORE).exception is None  # complete, and later
+    refused = str(rag_eval("evaluate", "rows.jsonl", "--target", "rows.jsonl", "--resume").exception)
+    assert "no run to resume in runs that rag-eval evaluate has begun" in refused
+    refused = str(rag_eval(*SCORE, "-m", "rouge", "--resume").exception)
+    assert "--resume continues with what the run began with; leave out --metric" in refused
+    resume("--seed", "0")
+    states = {Path(each["path"]).name for each in json.loads(rag_eval("results", "--json").stdout)}
+    assert states == {"results.json"}
+    assert not journal.exists()
+
+
+@pytest.mark.parametrize("command", [(*SCORE, "--resume"), SCORE])
 def test_what_a_killed_process_left_is_removed_by_the_next(run: Path, command: tuple[str, ...]) -> None:
     places = [*([] if "--resume" in command else [run.parent]), run]
     left = [place / f".rag-eval-{number:016x}.tmp" for number, place in enumerate(places)]

@@ -96,9 +96,11 @@ _OPTIONS: tuple[options.Option[Any], ...] = (
     options.concurrency(),
     options.TIMEOUT,
     options.repeated(
-        "--resume RUN",
-        "Resume this run and those that belong to it; what has an answer is not asked again. "
-        "May be repeated.",
+        "--resume [RUN]",
+        "Resume this run, by default the latest, and those that belong to it; what has an answer is not "
+        "asked again. May be repeated.",
+        is_flag=False,
+        flag_value=options.LATEST,
     ),
     options.ASK_DAMAGED,
     options.RUNS_DIR,
@@ -137,9 +139,10 @@ def command(context: click.Context, /, **given: Any) -> None:
     if any(not model.strip() for model in given["models"]):
         raise UsageError("--model: expected a name, got an empty one")
     begun_with = {"--metric": given["metrics"], "--allow-missing": given["allow_missing"] or None}
-    begun_with |= {f"--{name.replace('_', '-')}": given[name] for name in ("dataset_type", "limit", "seed")}
-    options.check_resumed_alone(given["resume"], begun_with)
-    options.mend_journals(given)
+    begun_with |= {"--dataset-type": given["dataset_type"] and _DIALECTS[given["dataset_type"]]}
+    begun_with |= {"--limit": given["limit"], "--seed": given["seed"]}
+    given = options.mend_journals(given)
+    options.check_resumed_alone(given, begun_with)
     context.exit(_evaluated(given))
 
 

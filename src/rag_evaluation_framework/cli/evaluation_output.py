@@ -71,7 +71,7 @@ def check_run(given: Mapping[str, Any], choices: Mapping[str, Any], *, is_compar
         if is_compared and given[option] is not None and given["baseline"] is None:
             raise UsageError(f"--{option.replace('_', '-')}: expected with --baseline, got it alone")
     chosen = {**choices, "--sample-size": given["sample_size"], "--repeats": given["repeats"]}
-    check_resumed_alone(given["resume"], chosen | ({"--seed": given["seed"]} if is_given("seed") else {}))
+    check_resumed_alone(given, chosen | ({"--seed": given["seed"]} if is_given("seed") else {}))
 
 
 def evaluated(data: Path | Manifest, given: Given) -> int:

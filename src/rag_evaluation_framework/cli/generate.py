@@ -105,7 +105,7 @@ _COMMON = (
 @options.MAX_COST
 @options.concurrency(type=click.IntRange(1, 256))
 @options.RUNS_DIR
-@options.option("--resume RUN", "Resume this run; what has a reply is not asked again.")
+@options.RESUME
 @options.ASK_DAMAGED
 @options.flag("--keep-all", "Keep every question with valid ground truth, without the other checks.")
 @options.flag(
@@ -154,7 +154,7 @@ def _generated(given: dict[str, Any]) -> GenerationSummary | int:
     from rag_evaluation_framework.synthesis.question_plan import QuestionSettings
 
     _check_model(given)
-    options.mend_journals(given)
+    given = options.mend_journals(given)
     if given["resume"] is None:
         run, chunker = None, given["chunker"]
         settings = QuestionSettings(

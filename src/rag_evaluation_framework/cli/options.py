@@ -210,13 +210,10 @@ ALLOW_HOST = repeated(
 
 
 def mend_journals(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with the latest run by its path, where that is to be resumed. What is damaged in the
-    journals of the runs is set aside first, where the user says so.
+    """Return the options with the run to be resumed by its path, where it is the latest of the command. What
+    is damaged in the journals of the runs is set aside first, where the user says so.
     """
-    from rag_evaluation_framework.results.run_groups import latest_run
-
-    is_latest = given["resume"] == LATEST
-    given = {**given, "resume": str(latest_run(given["runs_dir"]).path) if is_latest else given["resume"]}
+    given = _find_latest(given)
     if not given["ask_damaged"]:
         return given
     if not given["resume"]:
@@ -228,6 +225,16 @@ def mend_journals(given: Mapping[str, Any]) -> dict[str, Any]:
         for each in set_damage_aside(run, given["runs_dir"]):
             click.echo(f"rag-eval: {each}", err=True)
     return given
+
+
+def _find_latest(given: Mapping[str, Any]) -> dict[str, Any]:
+    if given["resume"] not in (LATEST, (LATEST,)):
+        return dict(given)
+    from rag_evaluation_framework.results.run_groups import latest_resumable
+
+    command = click.get_current_context().command.name or ""
+    latest = str(latest_resumable(command, given["runs_dir"]).path)
+    return {**given, "resume": latest if given["resume"] == LATEST else (latest,)}
 
 
 @contextmanager
@@ -249,11 +256,32 @@ def told_how_to_resume(runs: Path, resume: str | None) -> Iterator[None]:
         raise
 
 
-def check_resumed_alone(resume: str | tuple[str, ...] | None, choices: Mapping[str, Any]) -> None:
-    """Refuse to choose anew, with options by name, what a run to be resumed was begun with."""
-    given = [name for name, value in choices.items() if value not in (None, ())]
-    if resume and given:
-        raise UsageError(f"--resume continues with what the run began with; leave out {', '.join(given)}")
+_BEGAN_WITH = {
+    "--metric": "metrics",
+    "--tag": "tags",
+    "--sample": "sample_size",
+    "--dataset": "datasets",
+    "--split": "datasets",
+    "--dataset-type": "dataset_format",
+}
+
+
+def check_resumed_alone(given: Mapping[str, Any], choices: Mapping[str, Any]) -> None:
+    """Refuse to choose anew, with options by name, what a run to be resumed was begun with; the same is."""
+    chosen = {name: value for name, value in choices.items() if value not in (None, ())}
+    if not given["resume"] or not chosen:
+        return
+    from rag_evaluation_framework.results.run_folder import RunFolder
+
+    resume = _find_latest(given)["resume"]
+    head = RunFolder.open(resume if isinstance(resume, str) else resume[0], given["runs_dir"]).head
+    configuration = {"seed": head.seed, "repeats": 1, **head.configuration}
+    began = configuration | dict(configuration.get("selection") or {})
+    named = {name: _BEGAN_WITH.get(name, name.removeprefix("--").replace("-", "_")) for name in chosen}
+    as_lists = {name: list(value) if isinstance(value, tuple) else value for name, value in chosen.items()}
+    changed = [name for name, value in as_lists.items() if began.get(named[name]) != value]
+    if changed:
+        raise UsageError(f"--resume continues with what the run began with; leave out {', '.join(changed)}")
 
 
 TARGET: tuple[Option[Any], ...] = (

@@ -142,7 +142,7 @@ class _Command(LongCommand):
     called="configs",
 )
 @options.option("--out DIR", "Folder for .results.json files and sweep.json.", called="output", type=_PATH)
-@options.option("--resume RUN", "Continue this sweep; finished searches are not repeated.")
+@options.RESUME
 @options.ASK_DAMAGED
 @options.RUNS_DIR
 @options.PAIRED_TEST
@@ -168,7 +168,7 @@ def command(configs: tuple[str, ...], runs_dir: Path, resume: str | None, **give
     from rag_evaluation_framework.records.runs import Options
     from rag_evaluation_framework.reports.sweep_blocks import describe_sweep
 
-    options.mend_journals({**given, "resume": resume, "runs_dir": runs_dir})
+    resume = options.mend_journals({**given, "resume": resume, "runs_dir": runs_dir})["resume"]
     chosen = {name: given.pop(name) for name in ("test", "workers", "engine", "address")}
     as_json, details, per_query = (given.pop(name) for name in ("as_json", "details", "per_query"))
     asked = _settings(given, configs)

@@ -176,10 +176,8 @@ def _score_file(path: Path, given: dict[str, Any]) -> Evaluation | None:
     from rag_evaluation_framework.files.atomic import check_writable
 
     chosen = {"--metric": given["metrics"], "--sample": given["sample_size"]}
-    options.check_resumed_alone(
-        given["resume"], chosen | ({"--seed": given["seed"]} if is_given("seed") else {})
-    )
     given = options.mend_journals(given)
+    options.check_resumed_alone(given, chosen | ({"--seed": given["seed"]} if is_given("seed") else {}))
     check_writable([given["runs_dir"]], option="--runs-dir")
     job = job_of(path, {**given, "traces": _traces_of(given)})
     with options.told_how_to_resume(given["runs_dir"], given["resume"]), prepared(job) as plan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -15,6 +15,7 @@ from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import is_settled, read_bytes, stamp_of
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.records.runs import RunCounts, RunHead, SampleChoice
+from rag_evaluation_framework.records.samples import RECORDED_ROWS
 from rag_evaluation_framework.results.run_folder import (
     CELLS,
     DEFAULT_RUNS_DIRECTORY,
@@ -114,6 +115,13 @@ class ListedRun(msgspec.Struct, frozen=True):
     def state(self) -> RunState:
         return self.summary.state
 
+    @property
+    def is_resumable(self) -> bool:
+        """Whether a resume has something left to do."""
+        counts = self.summary.counts
+        has_more = counts is not None and bool(counts.rescorable or counts.reaskable)
+        return self.state in ("incomplete", "broken") or (self.state == "complete" and has_more)
+
 
 def list_runs(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> list[ListedRun]:
     """Return the runs of a directory by name; a directory that does not exist has none.
@@ -153,12 +161,40 @@ def _summed_up(folder: RunFolder) -> RunSummary:
 
 def latest_run(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> RunFolder:
     """Open the run that began last; one that belongs to another's evaluation is found by that."""
-    begun = [each.folder for each in list_runs(runs_directory) if each.folder is not None]
+    begun = [each for each in list_runs(runs_directory) if each.folder is not None]
     if not begun:
         raise UsageError(f"expected a run, got none, and there is none in {runs_directory}")
+    return _latest(begun)
+
+
+RunKind = Literal["evaluate", "score", "golden", "evaluate-models", "retrieval", "generate"]
+_KINDS: Mapping[str, RunKind] = {
+    "golden": "golden",
+    "models": "evaluate-models",
+    CELLS: "retrieval",
+    "generation": "generate",
+}
+
+
+def kind_of(head: RunHead) -> RunKind:
+    """Return the command that begins runs of this kind."""
+    usual: RunKind = "score" if head.target == RECORDED_ROWS else "evaluate"
+    return next((kind for field, kind in _KINDS.items() if field in head.configuration), usual)
+
+
+def latest_resumable(kind: str, runs_directory: Path) -> RunFolder:
+    """Open the latest run of a kind with something left to do; without any, the latest of the kind."""
+    same = [run for run in list_runs(runs_directory) if run.folder and kind_of(run.folder.head) == kind]
+    if not same:
+        raise UsageError(f"there is no run to resume in {runs_directory} that rag-eval {kind} has begun")
+    return _latest([run for run in same if run.is_resumable] or same)
+
+
+def _latest(runs: Sequence[ListedRun]) -> RunFolder:
+    begun = [each.folder for each in runs if each.folder is not None]
     last = max(begun, key=lambda folder: (folder.head.started_at or "", folder.head.run_id))
     leader = last.head.configuration.get("evaluation")
-    return last if not isinstance(leader, str) else RunFolder.open(leader, runs_directory)
+    return last if not isinstance(leader, str) else RunFolder.open(leader, last.path.parent)
 
 
 def tied_runs(named: RunFolder, tie: str) -> Iterator[RunFolder]:
