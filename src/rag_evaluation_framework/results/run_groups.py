@@ -186,7 +186,7 @@ def latest_resumable(kind: str, runs_directory: Path) -> RunFolder:
     """Open the latest run of a kind with something left to do; without any, the latest of the kind."""
     same = [run for run in list_runs(runs_directory) if run.folder and kind_of(run.folder.head) == kind]
     if not same:
-        raise UsageError(f"there is no run to resume in {runs_directory} that rag-eval {kind} has begun")
+        raise UsageError(f"--resume: there is no run in {runs_directory} that rag-eval {kind} has begun")
     return _latest([run for run in same if run.is_resumable] or same)
 
 
