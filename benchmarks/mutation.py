@@ -94,7 +94,6 @@ _COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
 # Changes that change nothing but time, durability or memory, and are not drawn: how the line begins, the
 # change, and what becomes of it.
 _SAME = (
-    ("if isinstance(samples, KnownSamples):", "never", "what is known is read again"),
     ("if digests.repeated():", "always", "the samples are counted again"),
     ("if index_of is None and (sample is None", "compared otherwise", "places are found by name"),
     ("sync_folder(path.parent)", "left out", "shows only when the power fails"),

@@ -68,9 +68,9 @@ from rag_evaluation_framework.results.kept_data import (
 from rag_evaluation_framework.results.run_folder import (
     CELLS,
     NEW_RUN,
-    KnownSamples,
     RunFolder,
     content_hash,
+    fingerprint,
     keep_samples,
     streamed,
 )
@@ -196,7 +196,7 @@ class _Sweep:
     def __post_init__(self) -> None:
         made_by = {name: getattr(self.options, name) for name in ("confidence", "resamples")}
         self._intervals = {**INTERVALS, "method": self.options.interval, **made_by, "seed": self.seed}
-        self._samples = KnownSamples(self.dataset.samples)
+        self._samples = tuple(self.dataset.samples)
         self._started_at = datetime.now(UTC).isoformat()
         self._dataset_hash = content_hash(self._samples)
         self._scorers: dict[str, list[Scorer]] = {}
@@ -240,11 +240,11 @@ class _Sweep:
 
     def _call_samples_as(self, folder: Path) -> None:
         """Call the samples as a sweep did: an earlier version generated ids otherwise."""
-        kept = KnownSamples(streamed(kept_samples(folder) or ()))
+        kept = tuple(streamed(kept_samples(folder) or ()))
         are_made = all(
             is_made_id(each.id) for sample in zip(kept, self._samples, strict=False) for each in sample
         )
-        if are_made and kept.digits == self._samples.digits:
+        if are_made and [*map(fingerprint, kept)] == [*map(fingerprint, self._samples)]:
             self._samples, self._dataset_hash = kept, content_hash(kept)
 
     def evaluated(self, group: RunFolder) -> Iterator[Evaluation]:
@@ -279,6 +279,7 @@ class _Sweep:
             PipelineTarget(pipeline, cell.k, texts=False, name=str(cell)),
             self._scorers[pipeline.chunking.chunker],
             folder=folder,
+            are_unchanged=True,
         )
         performance: dict[str, Any] = {}
         if outcome.completed:

@@ -61,7 +61,6 @@ from rag_evaluation_framework.results.run_evaluations import suite as suite_of
 from rag_evaluation_framework.results.run_folder import (
     JUDGE_BUDGET,
     NEW_RUN,
-    KnownSamples,
     RunFolder,
     check_unchanged,
     content_hash,
@@ -616,7 +615,7 @@ class AskingAgain:
             run = self._parts[dataset.name]
             if not names or run.folder is None or self.outcome is not None:
                 continue
-            samples = KnownSamples(
+            samples = tuple(
                 replace(sample, id=f"{sample.id}~{number}")
                 for sample in dataset.selection()
                 if sample.id in names

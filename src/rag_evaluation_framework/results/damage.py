@@ -18,7 +18,7 @@ import msgspec
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.files.access import open_stored
-from rag_evaluation_framework.files.atomic import atomic_writer, sync_folder
+from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.results.journal import (
     glanced,
     is_torn,
@@ -108,12 +108,8 @@ def _copied(journal: Path) -> Path:
     endings = journal.name.removeprefix("journal")
     names = (journal.with_name(f"journal.damaged-{n}{endings}") for n in count(1))
     copy = next(name for name in names if not name.exists())
-    try:
-        os.link(journal, copy)
-    except OSError:  # a file system without hard links
-        with open_stored(journal) as file, atomic_writer(copy, overwrite=False) as written:
-            copyfileobj(file, written)
-    sync_folder(journal.parent)
+    with open_stored(journal) as file, atomic_writer(copy, overwrite=False) as written:
+        copyfileobj(file, written)
     return copy
 
 

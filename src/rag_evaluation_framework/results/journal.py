@@ -385,16 +385,13 @@ def pack_journal(path: Path) -> None:
 
 def _unpack(path: Path) -> None:
     """Put the plain journal in place of the compressed one, if there is one."""
-    packed = path.with_name(path.name + _PACKED)
-    if not packed.is_file():
-        return
-    if not path.is_file():
+    if stored_journal(path) != path:
         with opened_journal(path) as file, atomic_writer(path) as plain:
             copyfileobj(cast("BinaryIO", file), plain)
     try:
-        packed.unlink()
+        path.with_name(path.name + _PACKED).unlink(missing_ok=True)
     except OSError as error:
-        raise refused("write", packed, error) from error
+        raise refused("write", path, error) from error
 
 
 class _Frames(io.RawIOBase):

@@ -43,7 +43,6 @@ from rag_evaluation_framework.records.steps import Trace
 from rag_evaluation_framework.results.run_folder import (
     OWN_LIMITS,
     SAMPLES_FILE,
-    KeptSamples,
     RunFolder,
     Samples,
     fingerprint,
@@ -120,7 +119,7 @@ class HeldSamples:
 def kept_samples(folder: Path) -> Samples | None:
     """Return how to read the samples that a run's folder keeps; ``None`` if it keeps none."""
     path = folder / SAMPLES_FILE
-    return KeptSamples(path, read_samples) if path.is_file() else None
+    return partial(read_samples, path) if path.is_file() else None
 
 
 def as_kept(samples: Samples, folder: Path) -> Samples:

@@ -32,8 +32,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from functools import cached_property, partial
-from itertools import count, repeat, zip_longest
+from functools import partial
+from itertools import count, zip_longest
 from operator import attrgetter
 from pathlib import Path
 from shlex import quote
@@ -96,15 +96,6 @@ SAMPLES_FILE = "data.jsonl.zst"
 
 Samples: TypeAlias = Sequence[Sample] | Callable[[], Iterator[Sample]]
 """Samples in memory, or a function that begins reading them anew each time it is called."""
-
-
-class KnownSamples(tuple[Sample, ...]):
-    """Samples in memory whose fingerprints are worked out once, for several runs over the same samples."""
-
-    @cached_property
-    def digits(self) -> tuple[str, ...]:
-        """The fingerprint of each sample, in order."""
-        return tuple(map(fingerprint, self))
 
 
 _FINGERPRINTED = tuple(name for name in Sample.__struct_fields__ if name not in ("id", "origin"))
@@ -242,23 +233,9 @@ def read_list(path: Path) -> Iterator[tuple[str, str]]:
             yield found.id, _digits(bytes(found.content))
 
 
-def _count_samples(path: Path) -> int:
-    with open_reading(path, limits=OWN_LIMITS, max_line_bytes=None) as stream:
-        return sum(block.count(b"\n") for block in iter(partial(stream.read, 1 << 18), b""))
-
-
-class KeptSamples:
-    """Reads the samples that a run keeps, each time it is called."""
-
-    def __init__(self, path: Path, read: Callable[[Path], Iterator[Sample]]) -> None:
-        self.path, self._read = path, read
-
-    def __call__(self) -> Iterator[Sample]:
-        return self._read(self.path)
-
-
 def _are_kept_at(samples: Samples, path: Path) -> bool:
-    return isinstance(samples, KeptSamples) and samples.path == path
+    """Tell whether samples are read from the file that a run keeps them in."""
+    return isinstance(samples, partial) and samples.args == (path,)
 
 
 def placed(samples: Samples, path: Path) -> Iterator[tuple[int, Sample]]:
@@ -284,20 +261,15 @@ def listed_samples(samples: Samples, path: Path) -> Iterator[Sample]:
     if _are_kept_at(samples, path):
         yield from streamed(samples)
         return
-    stream, by_id = _fingerprinted(samples), dict[str, Sample]()
+    stream, by_id = streamed(samples), dict[str, Sample]()
     for identifier, digits in read_list(path):
-        sample, now = next((each for each in stream if each[0].id == identifier), (None, None))
+        sample = next((each for each in stream if each.id == identifier), None)
         if sample is None:  # the dataset is in another order now
             by_id = by_id or {sample.id: sample for sample in streamed(samples)}
             sample = by_id.get(identifier)
-        if sample is None or (now or fingerprint(sample)) != digits:
+        if sample is None or fingerprint(sample) != digits:
             raise _other_data(samples, path)
         yield sample
-
-
-def _fingerprinted(samples: Samples) -> Iterator[tuple[Sample, str | None]]:
-    """Yield each sample, with its fingerprint where that is known of the very sample."""
-    return zip(streamed(samples), getattr(samples, "digits", ()) or repeat(None), strict=False)
 
 
 def _other_data(samples: Samples, path: Path) -> UsageError:
@@ -335,7 +307,7 @@ def check_unchanged(samples: Samples, path: Path) -> None:
 
 
 def _listed(samples: Samples) -> Iterable[tuple[str, str]]:
-    return ((sample.id, digits or fingerprint(sample)) for sample, digits in _fingerprinted(samples))
+    return ((sample.id, fingerprint(sample)) for sample in streamed(samples))
 
 
 def _refuse_repetitions(samples: Samples) -> None:
@@ -510,7 +482,7 @@ class RunFolder:
         if CELLS in self.head.configuration:
             return self._index_of_cells()
         path = self.samples_path
-        listed = LISTS.of(path, lambda: _count_samples(path)) if path.exists() else 0
+        listed = LISTS.of(path, lambda: sum(1 for _ in read_list(path))) if path.exists() else 0
         return read_index(self.journal_path, total=listed)
 
     def _index_of_cells(self) -> JournalIndex:

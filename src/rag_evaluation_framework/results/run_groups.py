@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -167,26 +167,20 @@ def latest_run(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> RunFolder
     return _latest(begun)
 
 
-RunKind = Literal["evaluate", "score", "golden", "evaluate-models", "retrieval", "generate"]
-_KINDS: Mapping[str, RunKind] = {
-    "golden": "golden",
-    "models": "evaluate-models",
-    CELLS: "retrieval",
-    "generation": "generate",
-}
+_COMMANDS = {"golden": "golden", "models": "evaluate-models", CELLS: "retrieval", "generation": "generate"}
 
 
-def kind_of(head: RunHead) -> RunKind:
-    """Return the command that begins runs of this kind."""
-    usual: RunKind = "score" if head.target == RECORDED_ROWS else "evaluate"
-    return next((kind for field, kind in _KINDS.items() if field in head.configuration), usual)
+def command_of(head: RunHead) -> str:
+    """Return the command that begins such runs."""
+    usual = "score" if head.target == RECORDED_ROWS else "evaluate"
+    return next((command for field, command in _COMMANDS.items() if field in head.configuration), usual)
 
 
-def latest_resumable(kind: str, runs_directory: Path) -> RunFolder:
-    """Open the latest run of a kind with something left to do; without any, the latest of the kind."""
-    same = [run for run in list_runs(runs_directory) if run.folder and kind_of(run.folder.head) == kind]
+def latest_resumable(command: str, runs_directory: Path) -> RunFolder:
+    """Open the latest run of a command with something left to do; without any, its latest."""
+    same = [run for run in list_runs(runs_directory) if run.folder and command_of(run.folder.head) == command]
     if not same:
-        raise UsageError(f"--resume: there is no run in {runs_directory} that rag-eval {kind} has begun")
+        raise UsageError(f"--resume: there is no run in {runs_directory} that rag-eval {command} has begun")
     return _latest([run for run in same if run.is_resumable] or same)
 
 

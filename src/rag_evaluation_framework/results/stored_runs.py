@@ -232,7 +232,10 @@ def _samples(folder: RunFolder, dataset: str | Path | None) -> Samples | None:
 
 
 def _decided(leader: RunFolder) -> Mapping[str, Any]:
-    path = leader.path / VERDICT_FILE
+    return _read_decided(leader.path / VERDICT_FILE)
+
+
+def _read_decided(path: Path) -> Mapping[str, Any]:
     if not path.is_file():
         return {}
     found: Mapping[str, Any] = strict_json.decode(read_bytes(path), file=str(path))
@@ -504,10 +507,7 @@ def _swept(name: str, path: Path, document: Mapping[str, Any]) -> StoredResult:
 
 def _word(path: Path) -> str | None:
     """Return the word of a verdict that was kept; ``None`` if there is none."""
-    if not path.is_file():
-        return None
     try:
-        decided = strict_json.decode(read_bytes(path), file=str(path))
-        return msgspec.convert(decided["verdict"], Verdict).word
+        return msgspec.convert(_read_decided(path)["verdict"], Verdict).word
     except (RagEvalError, msgspec.ValidationError, KeyError, TypeError):
         return None
