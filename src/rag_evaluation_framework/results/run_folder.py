@@ -233,6 +233,11 @@ def read_list(path: Path) -> Iterator[tuple[str, str]]:
             yield found.id, _digits(bytes(found.content))
 
 
+def _count_samples(path: Path) -> int:
+    with open_reading(path, limits=OWN_LIMITS, max_line_bytes=None) as stream:
+        return sum(1 for _ in stream)
+
+
 def _are_kept_at(samples: Samples, path: Path) -> bool:
     """Tell whether samples are read from the file that a run keeps them in."""
     return isinstance(samples, partial) and samples.args == (path,)
@@ -482,7 +487,7 @@ class RunFolder:
         if CELLS in self.head.configuration:
             return self._index_of_cells()
         path = self.samples_path
-        listed = LISTS.of(path, lambda: sum(1 for _ in read_list(path))) if path.exists() else 0
+        listed = LISTS.of(path, lambda: _count_samples(path)) if path.exists() else 0
         return read_index(self.journal_path, total=listed)
 
     def _index_of_cells(self) -> JournalIndex:
