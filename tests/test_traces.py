@@ -73,11 +73,11 @@ def test_one_answer_of_an_agent_stays_in_the_budget(tmp_path: Path, row: Path) -
     }
     (tmp_path / "agent.yaml").write_text(json.dumps(manifest), encoding="utf-8")
     with serving(Fox) as url:
-        check(Budget(76, 9_800, 17), tmp_path, "evaluate", "agent.yaml", "--url", url)
+        check(Budget(76, 9_800, 12), tmp_path, "evaluate", "agent.yaml", "--url", url)
 
 
 def test_faithfulness_of_one_row_stays_in_the_budget(tmp_path: Path, row: Path) -> None:
-    check(Budget(90, 9_850, 16), tmp_path, "score", row, "-m", "faithfulness")
+    check(Budget(90, 9_850, 12), tmp_path, "score", row, "-m", "faithfulness")
 
 
 def test_one_question_through_retrieval_stays_in_the_budget(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_one_question_through_retrieval_stays_in_the_budget(tmp_path: Path) -> N
     path = tmp_path / "tiny.eval.json"
     path.write_text(json.dumps({**dataset, "documents": documents}), encoding="utf-8")
     arguments = ("retrieval", path, "--retriever", "dense", "--store", "exact", "-k", "1")
-    check(Budget(61, 8_000, 25), tmp_path, *arguments)
+    check(Budget(61, 6_800, 15), tmp_path, *arguments)
 
 
 def test_comparison_of_two_answers_stays_in_the_budget(

@@ -100,7 +100,7 @@ def evaluate(
         map=map,
         scoring=Scoring(settings=settings, **scoring),
         choice=choice,
-        gate=bounds_of(gate),
+        gate={} if gate is None else bounds_of(gate),
         baseline=baseline,
         options=options,
         blame=blame,
