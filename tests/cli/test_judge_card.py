@@ -20,8 +20,8 @@ from kept_screens import WIDTHS, check
 from rag_evaluation_framework import UsageError
 from rag_evaluation_framework.judging import judge_card
 from rag_evaluation_framework.models.prompts import load_prompt
+from rag_evaluation_framework.reports.blocks import Screen
 from rag_evaluation_framework.reports.dataset_blocks import describe_judge_card
-from rag_evaluation_framework.reports.screen import Screen
 
 FILE = Path(judge_card.__file__).parent / "data" / "judge_card.yaml"
 TEXTS = yaml.safe_load(FILE.read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ import pytest
 from command_lines import rag_eval
 from every_state import ANSWERS, evaluate_every_state
 from rag_evaluation_framework import Evaluation, load
-from rag_evaluation_framework.reports.screen import Screen
+from rag_evaluation_framework.reports.blocks import Screen
 
 FAILED = {"no_answer", "missed_refusal", "wrong", "talk", "unsupported", "wrong_refusal", "partly_correct"}
 

@@ -22,7 +22,7 @@ from rag_evaluation_framework.judging.verdict import AnswerVerdict
 from rag_evaluation_framework.records.runs import SampleResult
 from rag_evaluation_framework.records.samples import Recorded
 from rag_evaluation_framework.records.scores import Blame
-from rag_evaluation_framework.reports.cases import why
+from rag_evaluation_framework.reports.facts import why
 from rag_evaluation_framework.results.evaluations import Row
 
 FARES = "A single ticket from Strath to the island of Sund costs 24.00 and is valid for 30 days."

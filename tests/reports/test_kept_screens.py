@@ -24,8 +24,8 @@ from rag_evaluation_framework.cli.doctor import show_findings
 from rag_evaluation_framework.evaluation import attempts
 from rag_evaluation_framework.evaluation.benchmarks import KeptBenchmark
 from rag_evaluation_framework.evaluation.diagnosis import Finding
+from rag_evaluation_framework.reports.blocks import Screen
 from rag_evaluation_framework.reports.history_blocks import describe_benchmark
-from rag_evaluation_framework.reports.screen import Screen
 from rag_evaluation_framework.results.benchmark_history import compared
 
 TABLES = tables_beside(__file__)

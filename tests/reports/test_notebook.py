@@ -16,8 +16,8 @@ import pytest
 import rag_evaluation_framework as door
 from rag_evaluation_framework import Evaluation, evaluate
 from rag_evaluation_framework.errors import MissingExtraError
+from rag_evaluation_framework.reports.evaluation_blocks import headline
 from rag_evaluation_framework.reports.messages.comparison_sentences import comparison_sentence
-from rag_evaluation_framework.reports.verdict_lines import headline
 
 LONG = "a line\nand another of a text that goes on " * 2_000
 MANY = {f"key {place}": LONG for place in range(1_000)}

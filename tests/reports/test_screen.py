@@ -11,6 +11,7 @@ from rag_evaluation_framework.reports.blocks import (
     COUNT,
     Bar,
     Column,
+    Screen,
     Styled,
     by,
     cells,
@@ -23,8 +24,9 @@ from rag_evaluation_framework.reports.blocks import (
     money,
     part_of,
     shortened,
+    terminal_screen,
+    wrapped,
 )
-from rag_evaluation_framework.reports.screen import Screen, terminal_screen, wrapped
 from rag_evaluation_framework.statistics.intervals import Interval
 from rag_evaluation_framework.text.display import duration
 

@@ -14,7 +14,7 @@ from cases import tables_beside
 from rag_evaluation_framework import Evaluation, Gate, InputError, Threshold, UsageError, evaluate
 from rag_evaluation_framework.judging.verdict import GRADES, AnswerCounts
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome
-from rag_evaluation_framework.reports.verdict_lines import headline
+from rag_evaluation_framework.reports.evaluation_blocks import headline
 from rag_evaluation_framework.results.summaries import Counts, Figure
 from rag_evaluation_framework.results.verdicts import read_thresholds, written_thresholds
 from rag_evaluation_framework.structs import replace

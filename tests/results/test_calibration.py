@@ -15,8 +15,8 @@ from rag_evaluation_framework.datasets.human_labels import HumanLabel, LabelFiel
 from rag_evaluation_framework.errors import Location, UnknownNameError
 from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
+from rag_evaluation_framework.reports.blocks import Screen
 from rag_evaluation_framework.reports.calibration_blocks import describe_calibration
-from rag_evaluation_framework.reports.screen import Screen
 from rag_evaluation_framework.results.calibration import (
     AnsweredRun,
     Calibration,

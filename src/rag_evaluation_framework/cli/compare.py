@@ -25,7 +25,7 @@ from rag_evaluation_framework.cli.options import (
     scoring_options,
     show,
 )
-from rag_evaluation_framework.cli.output import check_metrics, print_json, show_rendered
+from rag_evaluation_framework.cli.output import check_metrics, print_json
 from rag_evaluation_framework.errors import UsageError
 from rag_evaluation_framework.evaluation.option_table import declared
 
@@ -91,6 +91,7 @@ def command(runs: tuple[str, ...], runs_dir: Path, **given: Any) -> int:
     compared.
     """
     from rag_evaluation_framework.records.runs import Options
+    from rag_evaluation_framework.reports.comparison_blocks import describe_comparison
     from rag_evaluation_framework.results.changes import compare_evaluations
 
     options = Options(**{name: given[name] for name in ("workers", "engine", "address")})
@@ -104,7 +105,8 @@ def command(runs: tuple[str, ...], runs_dir: Path, **given: Any) -> int:
         comparison = _judged(systems, scoring_of(given), silent=given["as_json"], **asked)
     else:
         _refuse_options_of_a_judge()
-        check_metrics(given["metrics"], [run for each in systems.values() for run in each.runs])
+        if given["metrics"]:
+            check_metrics(given["metrics"], [run for each in systems.values() for run in each.runs])
         comparison = compare_evaluations(systems, force=given["force"], workers=lambda: options.crew, **asked)
     if given["as_json"]:
         print_json(comparison.to_dict())
@@ -112,7 +114,7 @@ def command(runs: tuple[str, ...], runs_dir: Path, **given: Any) -> int:
         click.echo(comparison.render("markdown"), nl=False)
     else:
         shown = {name: given[name] for name in ("details", "everything", "slice_by")}
-        show_rendered(comparison, runs=runs_dir, **shown)
+        show(new_screen().draw(describe_comparison(comparison, runs=runs_dir, **shown)))
     return 1 if given["fail_on"] == comparison.verdict else 0
 
 

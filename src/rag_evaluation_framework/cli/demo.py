@@ -17,7 +17,7 @@ from rag_evaluation_framework.cli.options import FOLDER, QUESTIONS, flag, new_sc
 from rag_evaluation_framework.errors import RagEvalError, UsageError, counted
 
 if TYPE_CHECKING:
-    from rag_evaluation_framework.reports.screen import Screen
+    from rag_evaluation_framework.reports.blocks import Screen
     from rag_evaluation_framework.results.evaluations import Evaluation
 
 EXAMPLES = """\b
@@ -132,7 +132,7 @@ class _Story:
 
     def say_faults(self, run: str) -> None:
         """Show the answers that failed or were flagged, with the words that nothing supports marked."""
-        from rag_evaluation_framework.reports.cases import failed_answers, sample_name, unsupported_words
+        from rag_evaluation_framework.reports.facts import failed_answers, sample_name, unsupported_words
 
         screen, cases = self._screen(), failed_answers(self._run(run)).cases
         verdicts = ((row, row.verdict) for _, row in cases if row.verdict is not None)

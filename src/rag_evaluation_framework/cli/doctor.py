@@ -13,7 +13,7 @@ from rag_evaluation_framework.errors import counted
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.diagnosis import Finding
-    from rag_evaluation_framework.reports.screen import Screen
+    from rag_evaluation_framework.reports.blocks import Screen
 
 EXAMPLES = """\b
 Examples:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.extensions import Target
     from rag_evaluation_framework.models.spending import Prices
     from rag_evaluation_framework.records.runs import Progress, RunHead
-    from rag_evaluation_framework.reports.screen import Screen
+    from rag_evaluation_framework.reports.blocks import Screen
     from rag_evaluation_framework.results.evaluations import Evaluation
     from rag_evaluation_framework.results.run_folder import RunFolder
 

@@ -25,7 +25,7 @@ from rag_evaluation_framework.cli.options import (
     show,
     told_how_to_resume,
 )
-from rag_evaluation_framework.cli.output import print_json, show_rendered
+from rag_evaluation_framework.cli.output import print_json
 from rag_evaluation_framework.datasets.project_settings import kept_results
 from rag_evaluation_framework.errors import (
     MAX_COST,
@@ -47,6 +47,7 @@ from rag_evaluation_framework.files.project_root import project_root
 from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.models.spending import Prices
 from rag_evaluation_framework.records.runs import Options, SampleChoice
+from rag_evaluation_framework.reports.evaluation_blocks import describe_evaluation
 from rag_evaluation_framework.reports.json_report import evaluation_document, plan_document
 from rag_evaluation_framework.reports.messages.verdict_sentences import no_longer_confirmed
 from rag_evaluation_framework.reports.progress import ProgressLine
@@ -232,7 +233,8 @@ def print_evaluation(evaluation: Evaluation, plan: Plan, given: Given, **shown: 
     if given["as_json"]:
         print_json(plan.secrets.mask_value(evaluation_document(evaluation)))
     else:
-        show_rendered(evaluation, plan.secrets.mask, details=given["details"], **shown)
+        described = describe_evaluation(evaluation, details=given["details"], **shown)
+        show(new_screen(plan.secrets.mask).draw(described))
 
 
 def _save_baseline(evaluation: Evaluation, name: str, *, force: bool) -> None:

@@ -29,7 +29,7 @@ from rag_evaluation_framework.structs import replace
 if TYPE_CHECKING:
     from rag_evaluation_framework.adapters.agent_probe import Probe
     from rag_evaluation_framework.records.samples import Dataset
-    from rag_evaluation_framework.reports.screen import Screen
+    from rag_evaluation_framework.reports.blocks import Screen
 
 EXAMPLES = """\b
 Examples:

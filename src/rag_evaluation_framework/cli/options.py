@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from rag_evaluation_framework.judging.methods import Scoring
-    from rag_evaluation_framework.reports.screen import Screen
+    from rag_evaluation_framework.reports.blocks import Screen
 
 C = TypeVar("C", bound=Callable[..., Any])
 Option: TypeAlias = Callable[[C], C]
@@ -246,7 +246,7 @@ def told_how_to_resume(runs: Path, resume: str | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        from rag_evaluation_framework.reports.verdict_lines import resuming_command
+        from rag_evaluation_framework.reports.evaluation_blocks import resuming_command
 
         for path in [Path(resume)] if resume else [each for each in run_paths(runs) if each not in before]:
             run = RunFolder.open(path, runs)
@@ -435,7 +435,7 @@ def with_look(command: click.Command) -> click.Command:
 
 def new_screen(mask: Callable[[str], str] = str) -> Screen:
     """Return the screen to fill, as wide and coloured as standard output allows or the user asks."""
-    from rag_evaluation_framework.reports.screen import terminal_screen
+    from rag_evaluation_framework.reports.blocks import terminal_screen
 
     context = click.get_current_context(silent=True)
     look = {} if context is None else context.meta.get(_LOOK, {})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,6 @@ from rag_evaluation_framework.errors import Issue, UnknownNameError, UsageError,
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.reports.blocks import Blocks
-    from rag_evaluation_framework.results.comparison import Comparison
     from rag_evaluation_framework.results.evaluations import Evaluation
 
 Mapped = tuple[str, str]
@@ -25,13 +24,6 @@ def tell(document: Any, blocks: Blocks, *, as_json: bool = False) -> None:
         print_json(document)
     else:
         show(new_screen().draw(blocks))
-
-
-def show_rendered(thing: Evaluation | Comparison, mask: Callable[[str], str] = str, **settings: Any) -> None:
-    """Show an evaluation or a comparison on a screen."""
-    screen = new_screen(mask)
-    thing.render(screen=screen, **settings)
-    show(screen)
 
 
 class _Mapped(click.ParamType):  # type: ignore[type-arg]  # generic only in the newest

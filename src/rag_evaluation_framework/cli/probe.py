@@ -29,7 +29,7 @@ from rag_evaluation_framework.structs import asdict
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.adapters.agent_probe import Candidate, Probe
-    from rag_evaluation_framework.reports.screen import Screen
+    from rag_evaluation_framework.reports.blocks import Screen
 
 _UNREACHABLE = 3
 _TEXT_CHARACTERS = 300

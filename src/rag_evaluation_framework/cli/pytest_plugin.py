@@ -83,8 +83,8 @@ class Answer:
             return
         import pytest
 
-        from rag_evaluation_framework.reports.cases import cases_of, describe_case
-        from rag_evaluation_framework.reports.screen import Screen
+        from rag_evaluation_framework.reports.blocks import Screen
+        from rag_evaluation_framework.reports.facts import cases_of, describe_case
 
         if verdict is None:
             pytest.skip("no answer: only retrieval was measured")

@@ -186,7 +186,7 @@ def command(configs: tuple[str, ...], runs_dir: Path, resume: str | None, **give
             click.echo(f"\nwrote {counted(len(written), 'file')} to {asked['output']}")
     if sweep.outcome.completed:
         return 0
-    from rag_evaluation_framework.reports.verdict_lines import resuming_command
+    from rag_evaluation_framework.reports.evaluation_blocks import resuming_command
 
     command = None if sweep.folder is None else resuming_command(sweep.head, sweep.folder)
     click.echo(f"rag-eval: {sweep.outcome.reason or 'interrupted'}; continue with:\n  {command}", err=True)

@@ -11,7 +11,7 @@ import click
 from rag_evaluation_framework.cli import options
 from rag_evaluation_framework.cli.configuration import DATASET, is_given
 from rag_evaluation_framework.cli.help_pages import LongCommand
-from rag_evaluation_framework.cli.output import MAP, NO_BLAME, print_json, show_rendered
+from rag_evaluation_framework.cli.output import MAP, NO_BLAME, print_json
 from rag_evaluation_framework.errors import UsageError, counted
 
 if TYPE_CHECKING:
@@ -240,13 +240,13 @@ def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
 
 
 def _show(evaluation: Evaluation, *, as_json: bool, details: bool) -> None:
-    from rag_evaluation_framework.reports.evaluation_blocks import unmeasured_lines
+    from rag_evaluation_framework.reports.evaluation_blocks import describe_evaluation, unmeasured_lines
     from rag_evaluation_framework.reports.json_report import scored_document
 
     if as_json:
         print_json(scored_document(evaluation))
         return
-    show_rendered(evaluation, samples=False, details=details)
+    options.show(options.new_screen().draw(describe_evaluation(evaluation, samples=False, details=details)))
     if evaluation.counts.unfinished:
         unasked = counted(evaluation.counts.unfinished, "sample was", "samples were")
         click.echo(f"\nThe run is incomplete: {unasked} not asked yet.", err=True)

@@ -133,7 +133,7 @@ def _counted(number: int, evaluation: Evaluation, *verbs: str) -> str:
 
 def _chosen(evaluation: Evaluation, holds: Callable[[Row], object]) -> list[tuple[str, Row]]:
     """Return the rows of which this holds."""
-    from rag_evaluation_framework.reports.cases import rows_of_runs
+    from rag_evaluation_framework.reports.facts import rows_of_runs
 
     return [each for each in rows_of_runs(evaluation) if holds(each[1])]
 
@@ -164,7 +164,7 @@ def _worst(evaluation: Evaluation, number: int, metric: str | None) -> tuple[str
 
 
 def _named(evaluation: Evaluation, names: Iterable[str]) -> list[tuple[str, Row]]:
-    from rag_evaluation_framework.reports.cases import rows_of_runs, sample_name
+    from rag_evaluation_framework.reports.facts import rows_of_runs, sample_name
 
     rows = list(rows_of_runs(evaluation))
     called: dict[str, list[tuple[str, Row]]] = {}
@@ -206,7 +206,7 @@ def _slice(given: str | None) -> tuple[str, str] | None:
 
 
 def _traits(row: Row) -> Iterator[tuple[str, str]]:
-    from rag_evaluation_framework.reports.cases import needed_names, retrieved_names
+    from rag_evaluation_framework.reports.facts import needed_names, retrieved_names
 
     if row.sample is None:
         return
@@ -217,7 +217,7 @@ def _traits(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def _show(evaluation: Evaluation, title: str, rows: list[tuple[str, Row]], *, everything: bool) -> None:
-    from rag_evaluation_framework.reports.cases import describe_whole_case, named_rows
+    from rag_evaluation_framework.reports.facts import describe_whole_case, named_rows
 
     screen = new_screen()
     if title:

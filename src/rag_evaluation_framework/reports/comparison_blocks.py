@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rag_evaluation_framework.reports import blocks
-from rag_evaluation_framework.reports.figure_rows import compared_rows
+from rag_evaluation_framework.reports.facts import compared_rows
 from rag_evaluation_framework.reports.messages.comparison_sentences import (
     called,
     comparison_sentence,

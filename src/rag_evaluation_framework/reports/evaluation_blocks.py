@@ -1,51 +1,84 @@
-"""An evaluation as blocks: the verdict, the answers behind it, the figures, what was run, and the way on.
+"""An evaluation as blocks: the verdict in a sentence, the answers behind it, the figures, and the way on.
 
 And what all reports say of runs: notes, why there is no score, which field of plain rows was read as what.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
-from typing import Any
+from math import ceil, floor
+from pathlib import Path
+from shlex import join, quote
+from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
 from rag_evaluation_framework.datasets.row_fields import SHOWN, RowReading
 from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.evaluation.agent_shapes import DEFAULT_PATH
+from rag_evaluation_framework.evaluation.run import JUDGE
+from rag_evaluation_framework.files.project_root import is_runs_directory
+from rag_evaluation_framework.judging.verdict import CORRECT, PARTLY_CORRECT, WRONG, AnswerCounts
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, known_metric
 from rag_evaluation_framework.records.responses import EXPECTED
+from rag_evaluation_framework.records.runs import RunHead
+from rag_evaluation_framework.records.samples import RECORDED_ROWS
 from rag_evaluation_framework.records.scores import NO_CONTEXTS, NOT_ANSWERED
 from rag_evaluation_framework.reports import blocks
-from rag_evaluation_framework.reports.cases import (
+from rag_evaluation_framework.reports.blocks import Headline, measure, one_line
+from rag_evaluation_framework.reports.facts import (
+    Demand,
+    FigureRow,
     counts_sentence,
+    demand_of,
     describe_cases,
+    gated_rows,
+    in_common,
+    list_figures,
+    listed_cases,
     names_listed,
     sample_name,
     steps_sentence,
-)
-from rag_evaluation_framework.reports.figure_rows import (
-    Demand,
-    FigureRow,
-    demand_of,
-    gated_rows,
-    list_figures,
-)
-from rag_evaluation_framework.reports.messages.comparison_sentences import systems_sentence
-from rag_evaluation_framework.reports.system_blocks import describe_systems
-from rag_evaluation_framework.reports.verdict_lines import (
-    card_notes,
-    headline,
-    holds_rows,
-    listed_cases,
     verdict_of,
-    way_on,
+    worse_cases,
 )
+from rag_evaluation_framework.reports.messages import verdict_sentences as say
+from rag_evaluation_framework.reports.system_blocks import describe_systems, systems_sentence
 from rag_evaluation_framework.results.evaluations import Evaluation, unscored
+from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS
+from rag_evaluation_framework.results.regressions import NOTHING_IN_COMMON
 from rag_evaluation_framework.results.run_evaluations import MOST_UNSCORED, unscored_rows
+from rag_evaluation_framework.results.run_folder import CELLS, in_runs, run_paths, short_id
 from rag_evaluation_framework.results.summaries import RELIABILITY, Figure, Unscored
+from rag_evaluation_framework.results.verdicts import (
+    BASELINE,
+    Check,
+    Regressions,
+    Verdict,
+    Word,
+    format_bound,
+)
 
+MARKS = {
+    "passed": "✓",
+    "thresholds met": "",
+    "failed": "✗",
+    "undecided": "?",
+    "not evaluated": "!",
+    "incomplete": "…",
+}
+
+_FULL = "the disk is full"
+_LONGEST_REASON = 48
+_STOPS = {_FULL: _FULL, "the target cannot be reached": "rag-eval cannot connect to the agent"}
+# Why a judge gave no verdict, by a part of the full reason.
+_SILENCES = {"http-429": "quota exceeded", "http-40": "request rejected", "http-5": "server error"}
+_SILENCES |= {"timeout": "timed out", "connect": "rag-eval cannot connect to it"}
+_IMPORTED = re.compile(r"[\w.]+:[\w.]+")
 KINDS_OF_GOLDEN = {
     "facts": "facts",
     "relations": "relations",
@@ -86,10 +119,18 @@ _NOT_COUNTED = {
 
 
 def describe_evaluation(
-    evaluation: Evaluation, *, samples: bool = True, details: bool = False, everything: bool = False
+    evaluation: Evaluation,
+    *,
+    samples: bool = True,
+    details: bool = False,
+    everything: bool = False,
+    reading: bool = True,
 ) -> blocks.Blocks:
-    """Add the verdict, the answers behind it, the figures, what was run, and the way on."""
+    """Add what was read of rows, the verdict, the answers behind it, the figures, the runs, the way on."""
     verdict, moved = verdict_of(evaluation), evaluation.regressions
+    if reading and holds_rows(evaluation):
+        yield from describe_reading(reading_of_run(evaluation))
+        yield blocks.GAP
     said = headline(evaluation)
     yield replace(said, sentence=claim_of(evaluation, said))
     # Figures of a part of the answers decide nothing, and few answers show nothing.
@@ -562,3 +603,525 @@ def _gate_switch(evaluation: Evaluation) -> str:
     if evaluation.kind == "golden":
         return "--threshold, or ciGate in the configuration, switches it on"
     return "--threshold METRIC=NUMBER (in Python, gate={metric: bound}) switches it on"
+
+
+# The verdict in words, which agrees with the exit code everywhere.
+
+
+def headline(evaluation: Evaluation) -> Headline:
+    """Return the headline of an evaluation: of several situations the first, and the others as lines."""
+    verdict = verdict_of(evaluation)
+    said = [*_SITUATIONS[verdict.word](evaluation, verdict)]
+    first, *others = said or [f"{reason}." for reason in verdict.reasons]
+    lines = dict.fromkeys([*others, *_more_lines(evaluation, verdict)])
+    if verdict.word == "no gate":
+        return Headline("", "", f"{first[0].upper()}{first[1:]}", tuple(lines))
+    return Headline(MARKS[verdict.word], verdict.word.upper(), first, tuple(lines))
+
+
+# The situations of each verdict, in the order in which they become its headline.
+
+
+def _failed(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
+    answers, moved = evaluation.answers, evaluation.regressions
+    missed = {each.metric: each for each in verdict.checks if each.fails and each.is_of_grade}
+    if verdict.n_errors > verdict.max_errors:
+        yield _agent_failed(evaluation)
+    if moved is not None and any(each.metric == BASELINE and each.fails for each in verdict.checks):
+        yield _became_wrong(moved) if moved.worse and answers.total else f"{_moved(moved)}."
+    is_told = verdict.n_errors > verdict.max_errors and answers.wrong == answers.unanswered
+    if answers.wrong and not is_told and (CORRECT in missed or WRONG in missed or verdict.n_uncovered):
+        is_told = True
+        yield _wrong(answers)
+    check = missed.get(CORRECT) or missed.get(PARTLY_CORRECT)
+    if check is not None and (answers.partly_correct or not answers.wrong):
+        correct, partly = answers.correct, answers.partly_correct
+        yield say.too_few_correct(correct=correct, total=answers.total, partly=partly, gate=_demand(check))
+    means = [each for each in verdict.checks if each.fails and not each.is_of_grade]
+    for number, check in enumerate(each for each in means if each.metric != BASELINE):
+        yield _missed(check, evaluation, is_first=not (number or is_told))
+    errors = counted(verdict.n_errors, "request")
+    yield from (f"{rule}." for rule in verdict.broken_rules if not rule.startswith(errors))
+
+
+def _not_evaluated(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
+    answers, moved = evaluation.answers, evaluation.regressions
+    opened = [check for check in verdict.checks if check.is_open]
+    is_of_grade = any(check.is_of_grade for check in opened)
+    if is_of_grade and answers.without_verdict:
+        yield _judge_failed(evaluation)
+    if moved is not None and any(check.metric == BASELINE for check in opened):
+        is_other = moved.reason in (OTHER_QUESTIONS, NOTHING_IN_COMMON)
+        yield say.other_questions() if is_other else f"{moved.reason}."
+    if is_of_grade and answers.without_truth and answers.without_truth + answers.unanswered == answers.total:
+        yield say.nothing_to_judge_by()
+    yield from (f"{each}." for each in _open_reasons(verdict))
+
+
+def _judge_failed(evaluation: Evaluation) -> str:
+    """Say how many answers the judge left open, with the most frequent reason for which scores failed."""
+    figures = (figure for part in evaluation.runs for figure in part.metrics.values())
+    failed = [each for figure in figures for each in figure.reasons if each.status == "failed"]
+    why = max(failed, key=lambda each: each.count, default=None)
+    full = "" if why is None else why.reason.removeprefix("no verdict: ")
+    short = next((name for sign, name in _SILENCES.items() if sign in full), full)
+    answers = evaluation.answers
+    return say.judge_failed(silent=answers.without_verdict, asked=answers.asked_of_judge, reason=short)
+
+
+def _no_longer_confirmed(moved: Regressions) -> str:
+    count, were_judged = len(moved.unconfirmed), moved.were_judged
+    return say.no_longer_confirmed(count=count, baseline=_called(moved), were_judged=were_judged)
+
+
+def _undecided(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
+    answers, moved = evaluation.answers, evaluation.regressions
+    opened = [check for check in verdict.checks if check.is_undecided]
+    if any(check.is_of_grade for check in opened) and answers.off_topic and not answers.judged:
+        yield say.off_topic(count=answers.off_topic, total=answers.total)
+    if moved is not None and any(check.metric == BASELINE for check in opened):
+        yield _no_longer_confirmed(moved) if moved.unconfirmed else f"{_moved(moved)}."
+    if any(check.is_of_grade for check in opened):
+        yield say.too_many_unjudged(unjudged=answers.not_judged, total=answers.total, wrong=answers.wrong)
+        if answers.without_truth:
+            missing = counted(answers.without_truth, "question has", "questions have")
+            yield f"Add expected answers: {missing} none."
+
+
+def _passed(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
+    answers, moved = evaluation.answers, evaluation.regressions
+    limits = {each.metric: each for each in verdict.checks if each.is_of_grade}
+    covering = limits.get(WRONG) or limits.get(CORRECT)
+    if answers.wrong and covering is not None:
+        gate = f"{_demand(covering)}{' correct' if covering.metric == CORRECT else ''}"
+        yield say.wrong_allowed(wrong=answers.wrong, total=answers.total, gate=gate)
+    if moved is not None and not moved.worse:
+        yield _none_got_worse(moved)
+    elif moved is not None:
+        yield _became_wrong(moved, allowed=verdict.max_regressions)
+    if answers.total and answers.correct == answers.total:
+        yield say.all_correct(total=answers.total)
+    elif answers.total and not answers.judged:
+        yield say.correctness_not_judged(total=answers.total)
+    elif answers.correct < answers.total - answers.wrong:
+        counts = {"partly": answers.partly_correct, "unjudged": answers.not_judged}
+        yield say.few_unjudged(correct=answers.correct, total=answers.total, **counts)
+    if not answers.total and verdict.checks:
+        yield "every threshold is met."
+
+
+def _thresholds_met(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
+    yield say.wrong_uncovered(wrong=evaluation.answers.wrong, total=evaluation.answers.total)
+    yield "To fail on wrong answers, add `wrong: {max: 0}` to the thresholds."
+    if (moved := evaluation.regressions) is not None:
+        line = (
+            _became_wrong(moved, allowed=verdict.max_regressions) if moved.worse else _none_got_worse(moved)
+        )
+        yield f"{line[0].upper()}{line[1:]}"
+
+
+def _incomplete(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
+    counts, reason = evaluation.counts, evaluation.outcome.reason
+    short = next((name for start, name in _STOPS.items() if (reason or "").startswith(start)), reason)
+    short = short if short and len(short) <= _LONGEST_REASON else None
+    yield say.incomplete(answered=counts.finished, total=counts.total, reason=short)
+    if reason and short != reason:
+        yield f"{reason[0].upper()}{one_line(reason[1:], 300).rstrip('.')}."
+    kept = "Finished answers are saved and will not be requested again. " if counts.finished else ""
+    yield f"{kept}No verdict (exit {verdict.exit_code})."
+
+
+def _without_gate(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
+    answers, counts = evaluation.answers, evaluation.counts
+    if not answers.total:
+        yield f"{counted(counts.finished, 'question was', 'questions were')} evaluated."
+    elif answers.without_verdict and not answers.judged:
+        yield _judge_failed(evaluation)
+    elif answers.off_topic and not answers.judged:
+        yield say.off_topic(count=answers.off_topic, total=answers.total)
+    elif not answers.judged and not answers.flagged and not answers.looks_wrong and holds_rows(evaluation):
+        yield say.no_problems(total=answers.total, unjudged=answers.not_judged)
+    elif answers.looks_wrong and not answers.judged:
+        yield say.nothing_judged(total=answers.total)
+    elif answers.judged or not holds_rows(evaluation):
+        unsure = {"partly": answers.partly_correct, "unjudged": answers.not_judged}
+        yield say.without_gate(correct=answers.correct, wrong=answers.wrong, **unsure)
+    if answers.flagged and holds_rows(evaluation):
+        yield say.flagged_answers(flagged=answers.flagged, total=answers.total)
+    if evaluation.head.configuration.get("blame") is False:
+        yield "Causes were not looked for (--no-blame)."
+    if counts.failed:
+        yield _agent_failed(evaluation)
+
+
+_SITUATIONS: Mapping[Word, Callable[[Evaluation, Verdict], Iterator[str]]] = {
+    "failed": _failed,
+    "not evaluated": _not_evaluated,
+    "undecided": _undecided,
+    "passed": _passed,
+    "thresholds met": _thresholds_met,
+    "incomplete": _incomplete,
+    "no gate": _without_gate,
+}
+
+
+def _became_wrong(moved: Regressions, *, allowed: int = 0) -> str:
+    worse, partly = len(moved.worse), len(moved.partly_before.intersection(moved.worse))
+    again = moved.was_asked_again
+    return say.became_wrong(
+        worse=worse, baseline=_called(moved), partly=partly, is_confirmed=again, allowed=allowed
+    )
+
+
+def _none_got_worse(moved: Regressions) -> str:
+    unsure = len(moved.partly) + len(moved.unconfirmed)
+    better, unstable = len(moved.better), len(moved.unstable)
+    return say.none_got_worse(baseline=_called(moved), better=better, unstable=unstable, unsure=unsure)
+
+
+def _wrong(answers: AnswerCounts) -> str:
+    if answers.wrong == answers.missed_refusals:
+        return say.refusals_missed(missed=answers.missed_refusals, expected=answers.refusals_expected)
+    within = answers.conversations if answers.conversations == answers.questions else 0
+    return say.some_wrong(wrong=answers.wrong, total=answers.total, kinds=answers.kinds, conversations=within)
+
+
+def _agent_failed(evaluation: Evaluation) -> str:
+    kinds: Counter[str] = Counter()
+    for part in evaluation.runs:
+        kinds.update(part.counts.failures)
+    counts = evaluation.counts
+    return say.agent_failed(failed=counts.failed, total=counts.finished, kinds=dict(kinds.most_common()))
+
+
+def _demand(check: Check) -> str:
+    """Say what a limit demands: ``requires 27``, ``allows 2``."""
+    required = check.required or 0
+    number = f"{ceil(required - 1e-9) if check.operator == '>=' else floor(required + 1e-9):,}"
+    return f"{'requires' if check.metric == CORRECT else 'allows'} {number}"
+
+
+def _limit_line(check: Check) -> str:
+    """Say what a limit was read as, what was counted, and whether it is met."""
+    share = "" if check.is_count else f" ({format_bound(check)} of {check.of or 0:,})"
+    excess = check.is_count and check.is_of_grade and (check.bound or 0) > (check.of or 0) > 0
+    warning = "; warning: the run has fewer answers" if excess else ""
+    of = "" if check.dataset is None else f"{one_line(check.dataset)}: "
+    found = f"{of}{check.metric}: {check.number or 0:,}"
+    return f"{found}, the gate {_demand(check)}{share}: {check.status}{warning}"
+
+
+_RUN_DAY = re.compile(r"eval_run_\d{8}_(?=\d)")
+
+
+def _called(moved: Regressions) -> str:
+    return one_line(_RUN_DAY.sub("", moved.baseline), 24)
+
+
+def holds_rows(evaluation: Evaluation) -> bool:
+    """Tell whether the answers are somebody's rows, which nobody was asked for."""
+    return "reading" in evaluation.head.configuration
+
+
+def _open_reasons(verdict: Verdict) -> Iterator[str]:
+    yield from verdict.unevaluated
+    for check in verdict.checks:
+        if check.is_open and check.metric != BASELINE:
+            of = "" if check.dataset is None else f"{one_line(check.dataset)}: "
+            yield f"{of}{check.metric} was not evaluated" + (f": {check.reason}" if check.reason else "")
+
+
+def _missed(check: Check, evaluation: Evaluation, *, is_first: bool) -> str:
+    is_told = check.dataset is not None and len(evaluation.runs) > 1
+    of = f"{one_line(str(check.dataset), 24)}: " if is_told else ""
+    answers = evaluation.answers
+    wrong = answers.wrong if is_first and answers.judged else None
+    if check.number is not None:
+        value, bound = f"{check.number:,} of {check.of:,}", format_bound(check)
+    else:
+        value = measure(check.metric, check.value, bound=check.bound)
+        bound = measure(check.metric, check.bound)
+    held = "" if check.held in ("mean", "answers") else f" ({check.held})"
+    return say.mean_missed(metric=f"{of}{check.metric}{held}", value=value, threshold=bound, wrong=wrong)
+
+
+def _moved(moved: Regressions) -> str:
+    """Say how many answers got worse and better; without any, which metric fell."""
+    worse, better, paired = len(moved.worse), len(moved.better), counted(moved.paired, "answer")
+    fell = [each for each in moved.metrics if each.finding in ("worse", "undecided")]
+    if fell and not worse:
+        told = ", ".join(
+            f"{each.metric} from {measure(each.metric, each.before)} to {measure(each.metric, each.now)}"
+            for each in fell
+        )
+        return f"0 of {paired} got worse, but {told} fell"
+    return f"{worse:,} of {paired} got worse and {better:,} got better"
+
+
+def _more_lines(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
+    """Yield what stands below the sentences: what the gate read, what was compared, waived or left out."""
+    moved = evaluation.regressions
+    if verdict.word in ("incomplete", "no gate"):
+        return
+    yield from (_limit_line(check) for check in verdict.checks if check.held == "answers" and check.of)
+    if verdict.word in ("failed", "undecided"):
+        yield from (f"{each}." for each in _open_reasons(verdict))
+    if moved is not None and moved.word == "worse":
+        yield from filter(None, [in_common([each.row for each in worse_cases(evaluation)])])
+    elif moved is not None and moved.unconfirmed and verdict.word == "failed":
+        yield _no_longer_confirmed(moved)
+    elif moved is not None and moved.paired and verdict.word in ("failed", "not evaluated"):
+        yield f"Compared with {one_line(moved.baseline)}: {_moved(moved)}."
+    if verdict.word == "undecided":
+        yield f"UNDECIDED exits with {verdict.exit_code}" + (
+            "; --on-undecided pass lets it pass." if verdict.exit_code else ", as --on-undecided pass says."
+        )
+    yield from _excused(verdict)
+    yield from _not_compared(evaluation, moved)
+
+
+def _excused(verdict: Verdict) -> Iterator[str]:
+    for check in verdict.checks:
+        if verdict.enabled and check.excuse == "waived":
+            yield f"{check.metric} was not evaluated, and is waived" + (
+                f": {check.reason}" if check.reason else ""
+            )
+    left_out = [check.metric for check in verdict.checks if verdict.enabled and check.excuse == "left out"]
+    if left_out:
+        yield f"left out, since the run was narrowed: {', '.join(dict.fromkeys(left_out))}"
+
+
+def _names_of(evaluation: Evaluation, samples: Iterable[tuple[str, str]]) -> str:
+    """List samples by what people call them."""
+    wanted = set(samples)
+    rows = ((part.name, row) for part in evaluation.runs for row in part.rows)
+    return names_listed([sample_name(row) for name, row in rows if (name, row.id) in wanted])
+
+
+def _not_compared(evaluation: Evaluation, moved: Regressions | None) -> Iterator[str]:
+    if moved is None:
+        return
+    if moved.reason in (None, OTHER_QUESTIONS) and (moved.new or moved.gone):
+        new, gone = counted(moved.new, "question is", "questions are"), moved.gone
+        yield f"{new} new since {_called(moved)}; {gone:,} of it {'was' if gone == 1 else 'were'} not asked."
+    if moved.unstable:
+        yield f"Unstable, not always as good as before: {_names_of(evaluation, moved.unstable)}."
+    if moved.unconfirmed and moved.word != "undecided":
+        yield f"No longer confirmed: {_names_of(evaluation, moved.unconfirmed)}."
+    if moved.was_asked_again:
+        yield f"Asked again: {counted(moved.asked_again, 'answer')}."
+    if moved.edited:
+        yield f"Edited since {_called(moved)}: {names_listed([name for _, name in moved.edited])}."
+    if moved.left_out:
+        names = names_listed([name for _, name in moved.left_out])
+        left_out = counted(len(moved.left_out), "question")
+        yield f"{left_out} left out by --sample-size, --tag or --dataset: {names}"
+    if moved.notice is not None:
+        yield moved.notice
+
+
+def way_on(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
+    """Yield what can be done now, a command or a sentence, and what for."""
+    verdict, moved = verdict_of(evaluation), evaluation.regressions
+    run, runs_option = _named(evaluation)
+    if verdict.word == "not evaluated":
+        names = dict.fromkeys(check.metric for check in verdict.checks if check.is_open)
+        waiving = f"add {' '.join(f'--waive {name}' for name in names)}" if names else ""
+        if moved is not None and BASELINE in names:
+            is_other = moved.reason in (OTHER_QUESTIONS, NOTHING_IN_COMMON)
+            first = "remove --sample-size" if moved.left_out else "save a new baseline"
+            yield (f"{first}, or skip this check with --waive {BASELINE}" if is_other else waiving), ""
+        elif waiving:
+            yield f"{waiving} to pass without", ""
+    elif (limits := _accepting(evaluation, verdict)) is not None:
+        yield limits, "accept the wrong answers for now, as thresholds of the manifest"
+        yield f"rag-eval show {run} --failed{runs_option}", "inspect the wrong answers"
+    elif not _is_kept(evaluation):
+        return
+    elif verdict.word == "incomplete":
+        yield from _continued(evaluation)
+    elif verdict.word in ("passed", "thresholds met") and moved is None:
+        yield from _inspecting(evaluation)
+        if (command := _asking_again(evaluation)) is not None:
+            yield f"{command} --baseline {run}{runs_option}", "compare the next version with this one"
+    elif moved is not None and moved.word == "worse":
+        yield (
+            f"rag-eval compare {_short(moved.baseline, evaluation)} {run}{runs_option}",
+            f"compare the {counted(len(moved.worse), 'answer')} that became wrong",
+        )
+    elif verdict.word in ("failed", "undecided"):
+        yield from _inspecting(evaluation)
+    elif verdict.word == "no gate" and holds_rows(evaluation):
+        yield f"rag-eval show {run}{runs_option}", "show all answers with their retrieved passages"
+        yield f"rag-eval report {run}{runs_option}", "write an HTML report"
+    elif verdict.word == "no gate":
+        yield from _inspecting(evaluation)
+
+
+def _accepting(evaluation: Evaluation, verdict: Verdict) -> str | None:
+    """Return the thresholds that accept the wrong answers of a first run; ``None`` of any other run."""
+    answers, checks = evaluation.answers, {each.metric: each for each in verdict.checks if each.fails}
+    runs = {part.folder for part in evaluation.runs}
+    earlier = {each for path in runs if path is not None for each in run_paths(path.parent)} - runs
+    is_first = evaluation.regressions is None and not earlier
+    if not answers.wrong or checks.keys().isdisjoint((CORRECT, WRONG)) or not is_first:
+        return None
+    share = f"{CORRECT}: {{min: {100 * answers.correct // answers.total}%}}, " if CORRECT in checks else ""
+    return f"{share}{WRONG}: {{max: {answers.wrong}}}"
+
+
+def _inspecting(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
+    """Yield the command that shows the answers that failed, else those that were not judged."""
+    (run, runs_option), counts = _named(evaluation), evaluation.answers
+    if counts.failed:
+        grades = {"wrong": counts.wrong, "partly correct": counts.partly_correct}
+        kind = " or ".join(grade for grade, count in grades.items() if count)
+        purpose = f"inspect the {counted(counts.failed, f'{kind} answer')}"
+        yield f"rag-eval show {run} --failed{runs_option}", purpose
+    elif counts.not_judged:
+        purpose = f"inspect the {counted(counts.not_judged, 'unjudged answer')}"
+        yield f"rag-eval show {run} --not-judged{runs_option}", purpose
+
+
+def _named(evaluation: Evaluation) -> tuple[str, str]:
+    """Return what a command calls an evaluation: its run, and the option that says where runs are kept."""
+    folder = evaluation.folder or next((part.folder for part in evaluation.runs if part.folder), None)
+    if folder is None:
+        return evaluation.head.run_id, ""
+    return short_id(folder), in_runs(folder.parent)
+
+
+def _asking_again(evaluation: Evaluation) -> str | None:
+    """Return the command that asks everything anew; ``None`` if no command began the run."""
+    head = next((part.head for part in evaluation.runs), evaluation.head)
+    selection = head.configuration.get("selection")
+    words = _golden if "golden" in head.configuration else _evaluate
+    if not isinstance(selection, Mapping) or not {"golden", "manifest"} & head.configuration.keys():
+        return None
+    chosen = ["--allow-missing"] if words is _evaluate and selection.get("allow_missing") else []
+    part = "--split" if words is _golden else "--dataset"
+    for name, option in (("datasets", part), ("metrics", "-m"), ("tags", "--tag")):
+        chosen += [f"{option} {quote(str(each))}" for each in selection.get(name) or ()]
+    if selection.get("sample_size"):
+        chosen.append(f"--sample-size {selection['sample_size']}")
+    return " ".join([_addressed(" ".join(words(head)), evaluation.target), *chosen, *_judges(head)])
+
+
+def _addressed(command: str, target: str | None) -> str:
+    """Return a command with the address as it was given, where the head of a run does not tell it."""
+    is_known = target is not None and target.startswith("http") and target.isprintable()
+    return command.replace("--url URL", f"--url {quote(str(target))}") if is_known else command
+
+
+def _continued(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
+    """Yield the command that continues a run, with the address and the id as they are."""
+    ended = ((part, part.outcome) for part in evaluation.runs)
+    part = next((part for part, end in ended if end.interrupted or not end.completed), None)
+    if part is None or part.folder is None:
+        return
+    command = resuming_command(part.head, part.folder)
+    target = evaluation.target or part.target
+    if command is not None:
+        command, reason = _addressed(command, target), part.outcome.reason or ""
+        if "--max-cost" in reason:  # a higher one, which only the reader knows
+            command = re.sub(r"--max-cost \S+", "--max-cost USD", command)
+        named = f"--resume {part.head.run_id}"
+        is_full = reason.startswith(_FULL)
+        purpose = "when there is room on the disk" if is_full else ""
+        yield command.replace(named, f"--resume {short_id(part.folder)}"), purpose
+
+
+def _short(run_id: str, evaluation: Evaluation) -> str:
+    """Return the shortest end of a run's id, if the run is kept beside the evaluation."""
+    path = None if evaluation.folder is None else evaluation.folder.parent / run_id
+    return short_id(path) if path is not None and path.is_dir() else one_line(run_id)
+
+
+def _is_kept(evaluation: Evaluation) -> bool:
+    folder = evaluation.folder or next((part.folder for part in evaluation.runs), None)
+    return evaluation.kept is None and folder is not None
+
+
+# The command that goes on with a run: the one that began it, with what its head tells of the arguments.
+#
+# What the head does not tell, as where the documents are, stands in capitals as in the command's help.
+
+_Words: TypeAlias = Callable[[RunHead], Iterator[str]]
+
+
+def resuming_command(head: RunHead, path: Path) -> str | None:
+    """Return the command that goes on with the run in this folder; ``None`` if no command began it."""
+    words = next((words for kind, words in _COMMANDS.items() if kind in head.configuration), None)
+    if words is None:
+        return None
+    if words is _evaluate and head.target == RECORDED_ROWS:
+        words = partial(_evaluate, command="score")
+    run = head.run_id if is_runs_directory(path.parent) else str(path)
+    options = [quote(str(each)) for each in head.parameters.get("options") or ()]
+    told = [each for each in (*words(head), *_judges(head)) if each.split()[0] not in options]
+    return " ".join([*told, *options, "--resume", quote(run)])
+
+
+def _golden(head: RunHead) -> Iterator[str]:
+    yield f"rag-eval golden {quote(str(head.configuration['golden']))}"
+    yield _target(head)
+    if head.configuration.get("history") == "reference":
+        yield "--history reference"
+
+
+def _evaluate(head: RunHead, *, command: str = "evaluate") -> Iterator[str]:
+    named = head.configuration.get("manifest") or head.configuration.get("dataset_path") or "MANIFEST"
+    yield f"rag-eval {command} {quote(str(named))}"
+    yield from (_target(head),) if command == "evaluate" else ()
+
+
+def _with_arguments(head: RunHead, command: str, usual: str) -> Iterator[str]:
+    given = head.configuration.get("arguments")
+    yield f"rag-eval {command} {join(map(str, given)) if isinstance(given, list) else usual}"
+
+
+def _evaluate_models(head: RunHead) -> Iterator[str]:
+    yield "python scripts/evaluate_models.py"
+    yield f"--base-url {quote(str(head.configuration.get('base_url', 'URL')))}"
+
+
+# By the field that only heads of this kind have; those of golden sets and of models have what those of
+# manifests have too.
+_COMMANDS: Mapping[str, _Words] = {
+    "golden": _golden,
+    "models": _evaluate_models,
+    "selection": _evaluate,
+    "generation": lambda head: _with_arguments(
+        head, "generate", f"CORPUS -o FILE --model {quote(str(head.target))}"
+    ),
+    CELLS: partial(_with_arguments, command="retrieval", usual="CORPUS"),
+}
+
+
+def _target(head: RunHead) -> str:
+    """Return the option that names the target again, as far as its own name tells what was given."""
+    name = str(head.target)
+    if name.startswith(("http://", "https://")):
+        address = name.removesuffix(DEFAULT_PATH)
+        return f"--url {quote(address) if address != name and address.isprintable() else 'URL'}"
+    is_told = _IMPORTED.fullmatch(name) or Path(name).is_file()
+    return f"--target {quote(name) if is_told and name.isprintable() else 'TARGET'}"
+
+
+def _judges(head: RunHead) -> Iterator[str]:
+    cap, prices = (head.parameters.get(name) for name in ("max_cost_usd", "prices_usd_per_million_tokens"))
+    for judge in head.configuration.get(JUDGE) or ():
+        model = str(judge["model"] if isinstance(judge, Mapping) else judge)
+        if cap is not None and (price := (prices or {}).get(model)):
+            amounts = f"price_input={price['input']:g}, price_output={price['output']:g}"
+            name = model if model.replace("-", "").replace(".", "").isalnum() else repr(model)
+            model = f"openai(model={name}, {amounts})"
+        yield f"--judge-model {quote(model)}"
+    if cap is not None:
+        yield "--max-cost USD"
+
+
+def card_notes(evaluation: Evaluation) -> list[str]:
+    """Return what the card of the judge says of it, where it had one."""
+    card = evaluation.head.configuration.get("judge_card")
+    return [] if card is None else [str(card)]

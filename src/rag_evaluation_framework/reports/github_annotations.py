@@ -7,8 +7,14 @@ from pathlib import Path
 
 from rag_evaluation_framework.judging.verdict import GRADES
 from rag_evaluation_framework.reports.blocks import one_line
-from rag_evaluation_framework.reports.cases import counts_sentences, expected_and_got
-from rag_evaluation_framework.reports.verdict_lines import ListedCases, headline, listed_cases, verdict_of
+from rag_evaluation_framework.reports.evaluation_blocks import headline
+from rag_evaluation_framework.reports.facts import (
+    ListedCases,
+    counts_sentences,
+    expected_and_got,
+    listed_cases,
+    verdict_of,
+)
 from rag_evaluation_framework.results.evaluations import Evaluation
 
 # GitHub shows ten annotations of a kind for each step: the verdict, the answers, and how many more there are.

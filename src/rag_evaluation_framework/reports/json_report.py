@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.scores import Blame
-from rag_evaluation_framework.reports.verdict_lines import verdict_of
+from rag_evaluation_framework.reports.facts import verdict_of
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import EvaluatedTurn, Evaluation, Row, unscored
 from rag_evaluation_framework.structs import asdict

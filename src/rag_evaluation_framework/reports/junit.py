@@ -25,9 +25,8 @@ from rag_evaluation_framework.judging.verdict import (
     original_sample_id,
 )
 from rag_evaluation_framework.reports.blocks import one_line
-from rag_evaluation_framework.reports.cases import expected_and_got, sample_name
-from rag_evaluation_framework.reports.evaluation_blocks import named_run_notes
-from rag_evaluation_framework.reports.verdict_lines import headline, verdict_of
+from rag_evaluation_framework.reports.evaluation_blocks import headline, named_run_notes
+from rag_evaluation_framework.reports.facts import expected_and_got, sample_name, verdict_of
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.summaries import RELIABILITY
 from rag_evaluation_framework.results.verdicts import Check, Verdict

@@ -16,8 +16,8 @@ from rag_evaluation_framework.extensions import Registry, Specification
 from rag_evaluation_framework.judging.methods import MethodCard
 from rag_evaluation_framework.metrics.declaration import Metric
 from rag_evaluation_framework.reports import blocks
-from rag_evaluation_framework.reports.cases import labels_to_confirm
-from rag_evaluation_framework.reports.verdict_lines import resuming_command
+from rag_evaluation_framework.reports.evaluation_blocks import resuming_command
+from rag_evaluation_framework.reports.facts import labels_to_confirm
 from rag_evaluation_framework.results.run_folder import in_runs, short_id
 from rag_evaluation_framework.results.run_groups import ListedRun
 from rag_evaluation_framework.results.stored_runs import StoredResult
@@ -158,7 +158,7 @@ def describe_results(folder: Path, found: Sequence[StoredResult]) -> blocks.Bloc
             (blocks.Column("agent", flexible=True), each.target or blocks.NOTHING),
             (correct, "{correct:,} of {total:,}".format(**each.answers) if each.answers else blocks.NOTHING),
             *((column, blocks.figure(each.metrics.get(metric))) for metric, column in figures.items()),
-            ("gate", blocks.Styled(each.verdict or "", blocks.STYLES.get(each.verdict or "", ""))),
+            ("gate", blocks.result(each.verdict or "")),
         ]
         for each in found
     )

@@ -8,14 +8,23 @@ from html import escape
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.reports.blocks import by, one_line
-from rag_evaluation_framework.reports.cases import Case, counts_sentences
 from rag_evaluation_framework.reports.evaluation_blocks import (
+    headline,
     named_run_notes,
     not_scored_lines,
     reading_sentences,
     reliability_lines,
 )
-from rag_evaluation_framework.reports.figure_rows import MovedRow, compared_rows, gated_rows, list_figures
+from rag_evaluation_framework.reports.facts import (
+    Case,
+    MovedRow,
+    compared_rows,
+    counts_sentences,
+    gated_rows,
+    list_figures,
+    listed_cases,
+    verdict_of,
+)
 from rag_evaluation_framework.reports.messages.comparison_sentences import (
     called,
     comparison_sentence,
@@ -25,7 +34,6 @@ from rag_evaluation_framework.reports.messages.comparison_sentences import (
     trait_sentence,
 )
 from rag_evaluation_framework.reports.sweep_blocks import index_recalls
-from rag_evaluation_framework.reports.verdict_lines import headline, listed_cases, verdict_of
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation
 

@@ -12,9 +12,24 @@ from typing import Any
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.extensions import extra_module
-from rag_evaluation_framework.reports import blocks, cases
-from rag_evaluation_framework.reports.evaluation_blocks import claim_of, reading_sentences, reliability_lines
-from rag_evaluation_framework.reports.figure_rows import FigureRow, MovedRow, compared_rows, list_figures
+from rag_evaluation_framework.reports import blocks, facts
+from rag_evaluation_framework.reports.blocks import Screen
+from rag_evaluation_framework.reports.evaluation_blocks import (
+    MARKS,
+    card_notes,
+    claim_of,
+    headline,
+    reading_sentences,
+    reliability_lines,
+)
+from rag_evaluation_framework.reports.facts import (
+    FigureRow,
+    MovedRow,
+    compared_rows,
+    list_figures,
+    listed_cases,
+    verdict_of,
+)
 from rag_evaluation_framework.reports.messages.comparison_sentences import (
     called,
     comparison_sentence,
@@ -25,15 +40,7 @@ from rag_evaluation_framework.reports.messages.comparison_sentences import (
     trait_sentence,
 )
 from rag_evaluation_framework.reports.run_page import place
-from rag_evaluation_framework.reports.screen import Screen
 from rag_evaluation_framework.reports.sweep_blocks import sweep_advice
-from rag_evaluation_framework.reports.verdict_lines import (
-    MARKS,
-    card_notes,
-    headline,
-    listed_cases,
-    verdict_of,
-)
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.run_folder import CELLS
@@ -58,8 +65,8 @@ _TRACK, _EDGE = 160, 6
 def render(thing: Evaluation | Comparison | Row, *, as_text: bool = False) -> str:
     """Render it as HTML, or ``as_text`` of at most ten lines, which ends with what can be done next."""
     if isinstance(thing, Row):
-        head = _head("", cases.sample_name(thing), "")
-        return _row_text(thing) if as_text else display(head, _case(cases.cases_of(thing), is_asked=False))
+        head = _head("", facts.sample_name(thing), "")
+        return _row_text(thing) if as_text else display(head, _case(facts.cases_of(thing), is_asked=False))
     if isinstance(thing, Comparison):
         return _comparison_text(thing) if as_text else _comparison(thing)
     return _evaluation_text(thing) if as_text else _evaluation(thing)
@@ -117,7 +124,7 @@ def _verdict_text(evaluation: Evaluation) -> str:
 def _evaluation_text(evaluation: Evaluation) -> str:
     screen = Screen()
     screen.say(blocks.one_line(f"Evaluation: {_verdict_text(evaluation)}", 98))
-    for line in islice(cases.counts_sentences(evaluation), 1):
+    for line in islice(facts.counts_sentences(evaluation), 1):
         screen.say(line, indent=2)
     found = _figures(evaluation)
     rows = [[name, each.value, each.interval, each.demand.status] for name, each in found[:_LINES]]
@@ -163,15 +170,15 @@ def _add_rows(
 
 
 def _row_text(row: Row) -> str:
-    reasons = list(filter(None, [each.why for each in cases.cases_of(row)]))
+    reasons = list(filter(None, [each.why for each in facts.cases_of(row)]))
     scores = ", ".join(f"{each.metric} {blocks.measure(each.metric, each.value)}" for each in row.scores[:6])
     told = [
-        short_text("; ".join(reasons) or cases.kind_of(row), 98),
+        short_text("; ".join(reasons) or facts.kind_of(row), 98),
         "" if row.expected is None else f"expected {short_text(row.expected)}",
         f"got {short_text(row.response.text)}" if row.response.text is not None else "",
         short_text(scores, 98),
     ]
-    first = f"Row {short_text(cases.sample_name(row), 40)}: {short_text(row.question)}"
+    first = f"Row {short_text(facts.sample_name(row), 40)}: {short_text(row.question)}"
     return "\n  ".join([first, *filter(None, told)])
 
 
@@ -249,7 +256,7 @@ def _evaluation(evaluation: Evaluation) -> Html:
     doubts = [each for each in evaluation.warnings if "--allow-missing" not in each]
     return display(
         _head(word, claim(evaluation), blocks.one_line(kicker)),
-        *_notes(list(cases.counts_sentences(evaluation))),
+        *_notes(list(facts.counts_sentences(evaluation))),
         *_notes([*reading_sentences(evaluation), *headline(evaluation).lines][:4]),
         _table([*headers, ("", None)], rows),
         *_notes([*more, *card_notes(evaluation), *doubts][:4]),
@@ -311,7 +318,7 @@ def _opening(name: str, question: str, kind: str, inside: Html) -> Html:
     )
 
 
-def _case(turns: Sequence[cases.Case], *, is_asked: bool) -> Html:
+def _case(turns: Sequence[facts.Case], *, is_asked: bool) -> Html:
     """Return what was expected and given, why it is wrong, and what was retrieved.
 
     ``is_asked``: the question stands above it.
@@ -339,13 +346,13 @@ def _case(turns: Sequence[cases.Case], *, is_asked: bool) -> Html:
 
 def _retrieved(row: Row) -> Html | None:
     """Return what was retrieved by rank, what was needed said of it."""
-    hits, texts, needed = row.response.hits, row.response.contexts, cases.needed_names(row)
+    hits, texts, needed = row.response.hits, row.response.contexts, facts.needed_names(row)
     ranks = []
     for rank in range(min(_CONTEXTS, max(len(hits), len(texts)))):
         hit = hits[rank] if rank < len(hits) else None
-        name = "" if hit is None else cases.document_of(hit)
+        name = "" if hit is None else facts.document_of(hit)
         text = (hit.text if hit is not None else None) or (texts[rank] if rank < len(texts) else "")
-        is_one = bool(name) and name in needed and cases.is_needed(row, hit)
+        is_one = bool(name) and name in needed and facts.is_needed(row, hit)
         mark = element("span", "✓ needed ", class_="good") if is_one else None
         ranks.append(element("li", element("code", name), " ", mark, people_text(text, 300)))
     more = max(len(hits), len(texts)) - len(ranks)
@@ -427,7 +434,7 @@ def _slopes(changes: AnswerChanges, names: Mapping[str, str]) -> Html | None:
         pieces.append(element("line", class_=colour, stroke_width=width, stroke_dasharray=dash, **line))
     for at in {end: None for _, end, is_worse in ends if is_worse}:
         names_here = [name for (_, end, bad), few in ends.items() if bad and end == at for name in few]
-        few = cases.names_listed([short_text(name, 16) for name in names_here[:_CASES]])
+        few = facts.names_listed([short_text(name, 16) for name in names_here[:_CASES]])
         few += f" and {len(names_here) - _CASES:,} more" if len(names_here) > _CASES else ""
         pieces.append(element("text", few, x=right_end + 8, y=at + 4))
     for x, name in ((left, names[changes.baseline]), (right_end, names[changes.contender])):

@@ -22,12 +22,11 @@ from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.judging.verdict import name_of_state
 from rag_evaluation_framework.records.scores import PART_OF_KIND
-from rag_evaluation_framework.reports.cases import name_of_kind
+from rag_evaluation_framework.reports.facts import name_of_kind, verdict_of
 from rag_evaluation_framework.reports.messages.comparison_sentences import short_names, trait_sentence
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.run_page import GRADE_TONES, TONES, run_view
 from rag_evaluation_framework.reports.several_runs_page import MOVEMENTS, comparison_view, sweep_view
-from rag_evaluation_framework.reports.verdict_lines import verdict_of
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.movements import REGRESSIONS
 from rag_evaluation_framework.results.run_folder import CELLS

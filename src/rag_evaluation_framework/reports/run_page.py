@@ -21,12 +21,16 @@ from rag_evaluation_framework.judging.verdict import (
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
 from rag_evaluation_framework.records.responses import expected_turns
 from rag_evaluation_framework.records.scores import Blame
-from rag_evaluation_framework.reports import cases
+from rag_evaluation_framework.reports import facts
 from rag_evaluation_framework.reports.blocks import NOTHING, by, figure, interval_text, meaning, one_line
-from rag_evaluation_framework.reports.evaluation_blocks import reading_sentences, reliability_lines
-from rag_evaluation_framework.reports.figure_rows import FigureRow, list_figures
+from rag_evaluation_framework.reports.evaluation_blocks import (
+    card_notes,
+    headline,
+    reading_sentences,
+    reliability_lines,
+)
+from rag_evaluation_framework.reports.facts import FigureRow, list_figures
 from rag_evaluation_framework.reports.page_texts import PageTexts
-from rag_evaluation_framework.reports.verdict_lines import card_notes, headline
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, groups_of
 from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.results.verdicts import Threshold
@@ -62,7 +66,7 @@ def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: st
     ]
     several, said = len({row.part for row in figures}) > 1, headline(evaluation)
     metrics = {row.metric: row.figure for row in figures if row.metric != PASS_RATE}
-    named = cases.named_rows(evaluation, cases.rows_of_runs(evaluation))
+    named = facts.named_rows(evaluation, facts.rows_of_runs(evaluation))
     named.sort(key=lambda each: _standing(each[1], metrics))
     rows = [(name if several else row.id, row) for name, row in named]
     samples = [
@@ -95,7 +99,7 @@ def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: st
         "columns": _columns(evaluation, figures),
         "filters": list(_filters(evaluation.answers)),
         "wrong": WRONG,
-        "kinds": {kind: cases.name_of_kind(kind) for kind in evaluation.answers.kinds},
+        "kinds": {kind: facts.name_of_kind(kind) for kind in evaluation.answers.kinds},
         "required": _required(evaluation),
         "supportBy": _supported_by(metrics.values()),
         "notKept": _not_kept(evaluation),
@@ -217,7 +221,7 @@ def _notes(counts: AnswerCounts) -> str:
     if by:
         notes.append(f"Decided by {', '.join(f'{name} ({count:,})' for name, count in by.items())}.")
     if counts.unstable:
-        names = cases.names_listed(counts.unstable)
+        names = facts.names_listed(counts.unstable)
         notes.append(f"Unstable, with answers of different grades: {names}.")
     return " ".join(notes)
 
@@ -252,7 +256,7 @@ def _flagged(rows: Sequence[tuple[str, Row]]) -> Iterator[tuple[str, str, str, A
                 yield (
                     key,
                     one_line(row.question, 200),
-                    ", ".join(cases.FLAGS[flag] for flag in each.flags),
+                    ", ".join(facts.FLAGS[flag] for flag in each.flags),
                     each,
                 )
 
@@ -275,7 +279,7 @@ def _slices(rows: Sequence[tuple[str, Row]], number: int) -> list[dict[str, Any]
 
 
 def _values_of(row: Row) -> Iterator[tuple[str, str]]:
-    yield from (("Document", document) for document in cases.needed_names(row))
+    yield from (("Document", document) for document in facts.needed_names(row))
     groups = dict.fromkeys(groups_of(row.sample))
     yield from ((_SLICES[kind], value) for kind, value in groups if kind in _SLICES)
 
@@ -311,7 +315,7 @@ def _groups(rows: Sequence[tuple[str, Row]]) -> list[tuple[str, str, list[tuple[
     found: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for key, row in rows:
         if row.verdict is not None and row.verdict.is_wrong:
-            for document in cases.needed_names(row):
+            for document in facts.needed_names(row):
                 shared = row.verdict.failure_kind, document
                 found.setdefault(shared, []).append((key, one_line(row.question, 200)))
     largest = sorted(found.items(), key=lambda each: -len(each[1]))[:_LISTED_GROUPS]
@@ -343,7 +347,7 @@ def _latency(evaluation: Evaluation, rows: Sequence[tuple[str, Row]]) -> dict[st
         "spread": f"Latency from {least} to {most}: {', '.join(map(str, counts))}" if counts else "",
         "least": least,
         "most": most,
-        "steps": cases.steps_sentence(row for _, row in rows),
+        "steps": facts.steps_sentence(row for _, row in rows),
         "reliability": reliability,
     }
 
@@ -394,7 +398,7 @@ def _not_kept(evaluation: Evaluation) -> str:
 
 
 def _supported_by(figures: Iterable[Figure]) -> str:
-    told = (by(each.method) for each in figures if without_parameters(each.metric) in cases.OF_ANSWERS)
+    told = (by(each.method) for each in figures if without_parameters(each.metric) in facts.OF_ANSWERS)
     return next(told, "")
 
 
@@ -434,7 +438,7 @@ def verdict_fields(verdict: AnswerVerdict) -> dict[str, Any]:
         "v": [verdict.name, GRADE_TONES[verdict.grade]],
         "by": (verdict.by or "").replace("_", " "),
         "why": verdict.why,
-        "fl": [cases.FLAGS[flag] for flag in verdict.flags],
+        "fl": [facts.FLAGS[flag] for flag in verdict.flags],
     }
     return {name: value for name, value in written.items() if value}
 
@@ -443,7 +447,7 @@ def _verdict(verdict: AnswerVerdict | None, row: Row, blame: Blame | None) -> di
     """Return the verdict on an answer or a turn, with the cause where it is known."""
     if verdict is None:
         return {}
-    cause = None if verdict.cause is None else cases.why(row, blame) or cases.name_of_kind(verdict.cause)
+    cause = None if verdict.cause is None else facts.why(row, blame) or facts.name_of_kind(verdict.cause)
     return {**verdict_fields(verdict), **({} if cause is None else {"cause": cause})}
 
 
@@ -495,9 +499,9 @@ def _claims(row: Row) -> list[list[Any]]:
             claim.get("probability"),
             (claim.get("evidence") or {}).get("number"),
             [text[begin:end] for begin, end in claim.get("new_tokens") or ()],
-            list(cases.changes_of(claim, text)),
+            list(facts.changes_of(claim, text)),
         ]
-        for claim in cases.answer_claims(row)
+        for claim in facts.answer_claims(row)
     ]
 
 

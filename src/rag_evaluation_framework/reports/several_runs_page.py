@@ -20,7 +20,7 @@ from rag_evaluation_framework.reports.blocks import (
     one_line,
     probability_text,
 )
-from rag_evaluation_framework.reports.cases import document_of, named_rows, sample_name
+from rag_evaluation_framework.reports.facts import document_of, named_rows, sample_name
 from rag_evaluation_framework.reports.messages import comparison_sentences
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.run_page import GRADE_TONES

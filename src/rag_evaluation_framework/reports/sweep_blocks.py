@@ -11,7 +11,7 @@ import msgspec
 from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.extensions import Specification, parse_specification
 from rag_evaluation_framework.reports import blocks
-from rag_evaluation_framework.reports.cases import needed_names
+from rag_evaluation_framework.reports.facts import needed_names
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.run_folder import in_runs, short_id

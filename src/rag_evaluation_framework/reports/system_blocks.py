@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.reports import blocks
-from rag_evaluation_framework.reports.messages.comparison_sentences import systems_sentence
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.summaries import Figure
 
 # Each metric of each system, and how the others stand to the baseline.
 
@@ -21,25 +21,28 @@ def describe_systems(evaluation: Evaluation, *, unit: str = "answer") -> blocks.
         yield from _comparison_notes(comparison, unit)
         return
     several, interval = len(evaluation.parts) > 1, blocks.interval_header(_confidence(evaluation))
-    rows: list[list[blocks.Cell]] = []
-    for metric in dict.fromkeys(name for part in evaluation.parts.values() for name in part.metrics):
-        for name, part in evaluation.parts.items():
-            found = part.metrics.get(metric)
-            value = blocks.figure(found.value, found.interval) if found else blocks.NOTHING
-            rows.append(
-                [
-                    (blocks.Column("metric", once=True), metric),
-                    (blocks.Column("system", flexible=True, optional=True), name if several else ""),
-                    (blocks.right("value"), value),
-                    (
-                        interval,
-                        blocks.interval_text(found.interval, found.value) if found else blocks.NOTHING,
-                    ),
-                    (blocks.right(f"{unit}s", leaves=blocks.COUNT), f"{found.n_scored if found else 0:,}"),
-                    (blocks.Column("by", leaves=blocks.BY), blocks.by(found.method) if found else ""),
-                ]
-            )
-    yield blocks.table(rows)
+    metrics = dict.fromkeys(name for part in evaluation.parts.values() for name in part.metrics)
+    yield blocks.table(
+        [
+            (blocks.Column("metric", once=True), metric),
+            (blocks.Column("system", flexible=True, optional=True), name if several else ""),
+            *_figure_cells(part.metrics.get(metric), interval),
+            (blocks.right(f"{unit}s", leaves=blocks.COUNT), f"{found.n_scored if found else 0:,}"),
+            (blocks.Column("by", leaves=blocks.BY), blocks.by(found.method) if found else ""),
+        ]
+        for metric in metrics
+        for name, part in evaluation.parts.items()
+        for found in [part.metrics.get(metric)]
+    )
+
+
+def _figure_cells(found: Figure | None, interval: str) -> list[blocks.Cell]:
+    """Return a figure and its interval as cells; dashes where there is none."""
+    value, ends = (None, None) if found is None else (found.value, found.interval)
+    return [
+        (blocks.right("value"), blocks.figure(value, ends)),
+        (interval, blocks.interval_text(ends, value)),
+    ]
 
 
 def _confidence(evaluation: Evaluation) -> float:
@@ -50,39 +53,30 @@ def _confidence(evaluation: Evaluation) -> float:
 def _compared_table(parts: Mapping[str, Evaluation], comparison: Comparison) -> blocks.Blocks:
     """Add a row for each metric and contender, the baseline's figure beside it."""
     several = len({each.contender for each in comparison.metrics}) > 1
-    contender = blocks.one_line(comparison.metrics[0].contender, 24)
+    baseline, contender = (
+        blocks.one_line(name, 24) for name in (comparison.baseline, comparison.metrics[0].contender)
+    )
+    confidence = round(1 - comparison.metrics[0].alpha, 9)
+    moved = "difference" if confidence == 0.95 else f"difference, {blocks.interval_header(confidence)}"
+    method = blocks.Column("by", leaves=blocks.BY, joins=blocks.WIDEST)
     rows: list[list[blocks.Cell]] = []
     for each in comparison.metrics:
-        word = each.finding
         made = parts[each.contender].metrics.get(each.metric) if each.contender in parts else None
-        moved = blocks.aligned(blocks.difference(each.difference, each.interval))
+        counts = {"better": each.wins, "same": each.ties, "worse": each.losses}
         rows.append(
             [
                 (blocks.Column("metric", once=several), each.metric),
                 (blocks.Column("system", flexible=True, optional=True), each.contender if several else ""),
-                (blocks.right(blocks.one_line(comparison.baseline, 24)), blocks.figure(each.baseline_mean)),
+                (blocks.right(baseline), blocks.figure(each.baseline_mean)),
                 (blocks.right("value" if several else contender), blocks.figure(each.contender_mean)),
-                (_difference_header(comparison), moved),
-                (blocks.right("better", leaves=blocks.COUNT), f"{each.wins:,}"),
-                (blocks.right("same", leaves=blocks.COUNT), f"{each.ties:,}"),
-                (blocks.right("worse", leaves=blocks.COUNT), f"{each.losses:,}"),
-                (
-                    "verdict" if several else f"{contender} is",
-                    blocks.Styled(word, blocks.STYLES.get(word, "")),
-                ),
+                (moved, blocks.aligned(blocks.difference(each.difference, each.interval))),
+                *((blocks.right(name, leaves=blocks.COUNT), f"{n:,}") for name, n in counts.items()),
+                ("verdict" if several else f"{contender} is", blocks.result(each.finding)),
                 (blocks.right("visible from", leaves=blocks.BY), blocks.figure(each.visible_from)),
-                (
-                    blocks.Column("by", leaves=blocks.BY, joins=blocks.WIDEST),
-                    "" if made is None else blocks.by(made.method),
-                ),
+                (method, "" if made is None else blocks.by(made.method)),
             ]
         )
     yield blocks.table(rows)
-
-
-def _difference_header(comparison: Comparison) -> str:
-    confidence = round(1 - comparison.metrics[0].alpha, 9)
-    return "difference" if confidence == 0.95 else f"difference, {blocks.interval_header(confidence)}"
 
 
 def _comparison_notes(comparison: Comparison, unit: str) -> blocks.Blocks:
@@ -93,9 +87,9 @@ def _comparison_notes(comparison: Comparison, unit: str) -> blocks.Blocks:
     tested = sum(each.p_value is not None for each in comparison.metrics)
     if tested > 1:
         metrics = len({each.metric for each in comparison.metrics})
-        one, many = (
-            ("metric", blocks.number_word(tested)) if tested == metrics else ("comparison", f"{tested:,}")
-        )
+        one, many = "comparison", f"{tested:,}"
+        if tested == metrics:
+            one, many = "metric", blocks.number_word(tested)
         allows = f"the verdict allows for {many} being tested at once"
         yield blocks.aside(f"An interval is for one {one} alone; {allows}.")
     for each in {each.contender: each for each in comparison.metrics}.values():
@@ -115,16 +109,50 @@ def _comparison_details(comparison: Comparison) -> blocks.Blocks:
             (blocks.right("pairs"), f"{each.n:,}"),
             (blocks.right("p"), blocks.probability_text(each.p_value)),
             (blocks.right("p (Holm)"), blocks.probability_text(each.p_adjusted)),
-            (
-                blocks.right("effect d"),
-                blocks.NOTHING if each.effect_size is None else f"{each.effect_size:+.2f}",
-            ),
+            (blocks.right("effect d"), blocks.NOTHING if effect is None else f"{effect:+.2f}"),
         ]
         for each in comparison.metrics
+        for effect in [each.effect_size]
     )
     tests = "; ".join(dict.fromkeys(each.test for each in comparison.metrics))
     corrected = sum(each.p_value is not None for each in comparison.metrics)
     yield blocks.aside(f"tests: {tests}; Holm's correction over {corrected}")
+
+
+def systems_sentence(comparison: Comparison) -> str:
+    """Say of each contender on how many metrics it is better, worse, undecided."""
+    said = []
+    baseline = blocks.one_line(comparison.baseline)
+    for name in dict.fromkeys(each.contender for each in comparison.metrics):
+        found = [each.finding for each in comparison.metrics if each.contender == name]
+        worse, better, total = found.count("worse"), found.count("better"), len(found)
+        metrics = counted(total, "metric")
+        first, second, count = (
+            (baseline, blocks.one_line(name), worse)
+            if worse >= better
+            else (blocks.one_line(name), baseline, better)
+        )
+        rest = _open_metrics(found.count("undecided"), found.count("same"))
+        on = f"all {metrics}" if count == total > 1 else f"{count:,} of {metrics}"
+        if worse and better:
+            both = f"worse than {baseline} on {worse:,} and better on {better:,}"
+            said.append(f"{blocks.one_line(name)} is {both} of {metrics}{rest}")
+        elif count:
+            said.append(f"{first} is better than {second} on {on}{rest}")
+        else:
+            on_all = "the one metric" if total == 1 else f"all {metrics}"
+            said.append(
+                f"{blocks.one_line(name)} and {baseline} are the same on {on_all}"
+                if found.count("same") == total
+                else f"{blocks.one_line(name)} and {baseline} are not shown to differ: undecided on {on_all}"
+            )
+    return "; ".join(said)
+
+
+def _open_metrics(undecided: int, same: int) -> str:
+    told = [(undecided, "undecided"), (same, "the same")]
+    said = [f"{f'{count:,} are' if count > 1 else 'one is'} {word}" for count, word in told if count]
+    return f"; {'the other ' if len(said) == 1 else ''}{' and '.join(said)}" if said else ""
 
 
 # Ranked runs.
@@ -147,14 +175,12 @@ def describe_ranking(
     ``again`` is the command that ranks them, where there is one.
     """
     comparison = ranking.comparison
-    questions = max(
-        (each.n_scored for part in ranking.parts.values() for each in part.metrics.values()), default=0
-    )
+    figures = [each for part in ranking.parts.values() for each in part.metrics.values()]
+    questions = counted(max((each.n_scored for each in figures), default=0), "question")
     if comparison is not None and comparison.metrics:
-        yield blocks.prose(f"{systems_sentence(comparison)} ({counted(questions, 'question')})")
+        yield blocks.prose(f"{systems_sentence(comparison)} ({questions})")
     else:
-        names = blocks.listed([*map(blocks.one_line, ranking.parts)])
-        yield blocks.prose(f"{names}: {counted(questions, 'question')}")
+        yield blocks.prose(f"{blocks.listed([*map(blocks.one_line, ranking.parts)])}: {questions}")
     yield blocks.GAP
     yield from describe_systems(ranking, unit="question")
     for name, part in ranking.parts.items():
@@ -183,8 +209,7 @@ def _ranking_details(ranking: Evaluation) -> blocks.Blocks:
             [
                 (blocks.Column("run", flexible=True), name),
                 ("metric", metric),
-                (blocks.right("value"), blocks.figure(each.value, each.interval)),
-                (interval, blocks.interval_text(each.interval, each.value)),
+                *_figure_cells(each, interval),
                 (blocks.right("questions"), f"{each.n_scored:,}"),
             ]
             for name, part in ranking.parts.items()
@@ -202,19 +227,18 @@ def interval_methods(systems: Evaluation) -> list[str]:
     return list(dict.fromkeys(each.interval.method for each in figures if each.interval))
 
 
+def _total(number: float) -> str:
+    return f"{number:.4f}" if isinstance(number, float) else f"{number:,}"
+
+
 def _totals(ranking: Evaluation) -> blocks.Blocks:
     """Add what was counted over all queries, where it was asked for."""
     totals = {name: (part.document or {}).get("totals", {}) for name, part in ranking.parts.items()}
     names = list(next(iter(totals.values())))
     if names:
         yield blocks.GAP
-        rows: list[list[blocks.Piece]] = [
-            [name, *(f"{n:.4f}" if isinstance(n, float) else f"{n:,}" for n in each.values())]
-            for name, each in totals.items()
-        ]
-        yield blocks.Table(
-            [blocks.Column("run", flexible=True), *(blocks.right(name) for name in names)], rows
-        )
+        rows = [[name, *map(_total, each.values())] for name, each in totals.items()]
+        yield blocks.Table([blocks.Column("run", flexible=True), *map(blocks.right, names)], rows)
 
 
 def _per_query(name: str, part: Evaluation) -> blocks.Blocks:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from rag_evaluation_framework.reports.blocks import GAP
+from rag_evaluation_framework.reports.blocks import Screen
 from rag_evaluation_framework.reports.comparison_blocks import describe_comparison
-from rag_evaluation_framework.reports.evaluation_blocks import (
-    describe_evaluation,
-    describe_reading,
-    reading_of_run,
-)
-from rag_evaluation_framework.reports.screen import Screen
+from rag_evaluation_framework.reports.evaluation_blocks import describe_evaluation
 from rag_evaluation_framework.reports.sweep_blocks import describe_sweep
 from rag_evaluation_framework.reports.system_blocks import describe_ranking
-from rag_evaluation_framework.reports.verdict_lines import holds_rows
 from rag_evaluation_framework.results.comparison import RULES, Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY
@@ -49,7 +42,5 @@ def render(
     elif thing.kind == "systems" and RULES in thing.head.configuration:
         described = describe_ranking(thing, rows=rows, details=details)
     else:
-        first = describe_reading(reading_of_run(thing)) if reading and holds_rows(thing) else ()
-        shown = describe_evaluation(thing, samples=samples, **wish)
-        described = chain(first, (GAP,), shown)
+        described = describe_evaluation(thing, samples=samples, reading=reading, **wish)
     return str((screen or Screen()).draw(described))

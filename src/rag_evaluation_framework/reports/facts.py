@@ -1,6 +1,6 @@
-"""One answer as a case to be put right: what was asked, expected and answered, which words, and why.
+"""The facts that every report shows: answers as cases, figures as rows, and which of them a verdict is about.
 
-Terminal, Markdown, annotations, JUnit and page say of an answer what these functions say.
+Terminal, Markdown, annotations, JUnit, notebook and page say of an answer or a figure what stands here.
 """
 
 from __future__ import annotations
@@ -23,17 +23,19 @@ from rag_evaluation_framework.judging.verdict import (
     name_of_state,
     original_sample_id,
 )
-from rag_evaluation_framework.metrics.declaration import without_parameters
+from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan, Document
 from rag_evaluation_framework.records.responses import Hit
 from rag_evaluation_framework.records.scores import PROBABILITY_UNSUPPORTED, Blame, BlameKind, Score
 from rag_evaluation_framework.records.steps import median_uses
 from rag_evaluation_framework.reports import blocks
+from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.kept_data import NO_DOCUMENTS, KeptDocuments
 from rag_evaluation_framework.results.run_evaluations import KEPT, worst_rows
-from rag_evaluation_framework.results.verdicts import Threshold
+from rag_evaluation_framework.results.summaries import Figure
+from rag_evaluation_framework.results.verdicts import Check, GatedMetric, Regressions, Threshold, Verdict
 
 KINDS: Mapping[BlameKind, str] = {
     "retrieval_missed": "retrieval miss",
@@ -61,6 +63,15 @@ _LONGEST_NAME = 24
 _QUOTED = 46
 _NAMED = 20
 _STEPS = 20
+_MOST_WORSE = 30
+
+
+def verdict_of(evaluation: Evaluation) -> Verdict:
+    """Return the verdict; of an evaluation without one, that of a gate that is off."""
+    if evaluation.verdict is not None:
+        return evaluation.verdict
+    stopped = None if evaluation.outcome.completed else "incomplete"
+    return Verdict(enabled=False, stopped=stopped)  # type: ignore[arg-type]  # one of the words it may be
 
 
 # What an answer is called, and what is told of it.
@@ -487,6 +498,170 @@ def in_common(rows: Sequence[Row]) -> str | None:
         return f"{who} were answered from {name}."
     need = blocks.listed([f"{each} ({times:,})" for each, times in needed], "or")
     return f"{who} were answered from {name}; they need {need if len(needed) > 1 else needed[0][0]}."
+
+
+class ListedCases(msgspec.Struct, frozen=True):
+    """The answers behind a verdict that reports list, and how many they are; what moved if they got worse."""
+
+    cases: Sequence[Sequence[Case]]
+    total: int
+    moved: Regressions | None = None
+
+
+def listed_cases(evaluation: Evaluation, *, everything: bool = False) -> ListedCases:
+    """Return the answers that got worse where these decide, else those that failed, the worst first."""
+    word, moved = verdict_of(evaluation).word, evaluation.regressions
+    if moved is not None and moved.worse and (word == "undecided" or moved.word == "worse"):
+        worse = worse_cases(evaluation, None if everything else _MOST_WORSE)
+        return ListedCases([[each] for each in worse], len(moved.worse), moved)
+    found, runs = failed_answers(evaluation, everything=everything), evaluation.named_runs
+    files = [dataset_file(runs[part]) for part, _ in found.cases]
+    named = zip(named_rows(evaluation, found.cases), files, strict=True)
+    return ListedCases([cases_of(row, name, file=file) for (name, row), file in named], found.listed)
+
+
+# Figures, and metrics before and now, as rows of a table.
+
+
+class Demand(msgspec.Struct, frozen=True):
+    """What the gate needs of a metric, and what came of that; nothing where it needs nothing."""
+
+    check: Check | None
+
+    @property
+    def needs(self) -> str:
+        check = self.check
+        return "" if check is None or check.bound is None else f"{check.operator} {check.bound:g}"
+
+    @property
+    def status(self) -> str:
+        if self.check is None or not self.needs:
+            return ""
+        held = "" if self.check.held == "mean" else f" ({self.check.held.replace('bound', 'end')})"
+        excuse = "" if self.check.excuse is None else f" ({self.check.excuse})"
+        return f"{self.check.status}{held}{excuse}"
+
+    @property
+    def result(self) -> blocks.Piece:
+        """The status in its color."""
+        if self.check is None or not self.status:
+            return ""
+        return blocks.Styled(self.status, blocks.STYLES[self.check.status])
+
+    @property
+    def is_missed(self) -> bool:
+        return self.status.startswith(("missed", "not evaluated"))
+
+    def __str__(self) -> str:
+        return f"{self.needs}, {self.status}" if self.needs else ""
+
+
+def demand_of(evaluation: Evaluation, part: Evaluation, metric: str) -> Demand:
+    """Return what the gate needs of a metric of one dataset."""
+    checks = (each for each in verdict_of(evaluation).checks if each.metric == metric)
+    return Demand(next((each for each in checks if each.dataset in (None, part.name)), None))
+
+
+class FigureRow(msgspec.Struct, frozen=True):
+    """A figure of one part of an evaluation."""
+
+    part: str
+    run: Evaluation
+    figure: Figure
+    demand: Demand
+
+    @property
+    def metric(self) -> str:
+        return self.figure.metric
+
+    @property
+    def answers(self) -> str:
+        return self.figure.answers
+
+    @property
+    def bound(self) -> float | None:
+        return None if self.demand.check is None else self.demand.check.bound
+
+    @property
+    def value(self) -> str:
+        """The value, as exactly as it takes to show whether it meets what is needed."""
+        return blocks.measure(self.metric, self.figure.value, self.figure.interval, bound=self.bound)
+
+    @property
+    def by(self) -> str:
+        return blocks.by(self.figure.method)
+
+    @property
+    def interval(self) -> str:
+        return blocks.interval_text(self.figure.interval, self.figure.value)
+
+    @property
+    def is_share(self) -> bool:
+        value, interval = self.figure.value, self.figure.interval
+        return value is not None and 0 <= value <= 1 and (interval is None or interval.high <= 1 + 1e-9)
+
+
+def list_figures(evaluation: Evaluation) -> list[FigureRow]:
+    """Return the figures that say something: the share that passes only where something is demanded of it."""
+    return [
+        FigureRow(name, part, each, demand_of(evaluation, part, each.metric))
+        for name, part in evaluation.named_runs.items()
+        for each in part.metrics.values()
+        if each.metric != PASS_RATE or PASS_RATE in {one.metric for one in part.thresholds}
+    ]
+
+
+class MovedRow(msgspec.Struct, frozen=True):
+    """A metric before and now, ``of`` a dataset or a contender."""
+
+    of: str
+    moved: GatedMetric | MetricComparison
+    before: str
+    now: str
+    by: str
+    counts: tuple[int, int, int] = (0, 0, 0)
+    """How many answers are better, the same and worse, of contenders."""
+    demand: Demand = Demand(None)
+
+    @property
+    def metric(self) -> str:
+        return self.moved.metric
+
+    @property
+    def difference(self) -> str:
+        return blocks.difference(self.moved.difference, self.moved.interval)
+
+    @property
+    def finding(self) -> blocks.Styled:
+        return blocks.result(self.moved.finding)
+
+    def __str__(self) -> str:
+        return f"{self.metric} {self.before} → {self.now}, {self.moved.finding}"
+
+
+def gated_rows(evaluation: Evaluation) -> list[MovedRow]:
+    """Return the gated metrics of an evaluation beside those of its baseline."""
+    moved, runs = evaluation.regressions, {part.name: part for part in evaluation.runs}
+    rows = []
+    for each in () if moved is None else moved.metrics:
+        part = runs.get(each.dataset, evaluation)
+        made, demand = part.metrics.get(each.metric), demand_of(evaluation, part, each.metric)
+        before, now = (blocks.measure(each.metric, mean) for mean in (each.before, each.now))
+        method = "" if made is None else blocks.by(made.method)
+        rows.append(MovedRow(each.dataset, each, before, now, method, demand=demand))
+    return rows
+
+
+def compared_rows(comparison: Comparison) -> list[MovedRow]:
+    """Return the metrics of a comparison."""
+    rows = []
+    for each in comparison.metrics:
+        method, counts = comparison.methods.get(each.metric), (each.wins, each.ties, each.losses)
+        means = (each.baseline_mean, each.contender_mean)
+        before, now = (blocks.measure(each.metric, mean) for mean in means)
+        made = "" if method is None else blocks.by(method)
+        rows.append(MovedRow(each.contender, each, before, now, made, counts))
+    return rows
 
 
 # A case as blocks.
