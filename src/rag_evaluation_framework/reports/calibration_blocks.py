@@ -41,13 +41,13 @@ def describe_calibration(report: Calibration, *, confidence: float = 0.95) -> bl
     for note in _notes(report):
         yield blocks.prose(note, hang=2)
     yield blocks.GAP
-    yield from _show_manifest_lines(report)
+    yield from _describe_manifest_lines(report)
     if report.model is not None:
         yield blocks.GAP
-        yield from _show_model_lines(report.model)
+        yield from _describe_model_lines(report.model)
 
 
-def _show_manifest_lines(report: Calibration) -> blocks.Blocks:
+def _describe_manifest_lines(report: Calibration) -> blocks.Blocks:
     """Add the lines of a manifest that hold later runs to what people said of this one."""
     validated = [metric for metric in report.metrics if metric.is_validated]
     if not validated:
@@ -66,7 +66,7 @@ def _show_manifest_lines(report: Calibration) -> blocks.Blocks:
         yield blocks.prose(f"{metric.metric}: {{{side}: {level:.2f}}}  # people: {rated}", indent=8)
 
 
-def _show_model_lines(model: ModelBand) -> blocks.Blocks:
+def _describe_model_lines(model: ModelBand) -> blocks.Blocks:
     """Add when a local model decides like people, and the line of a manifest that lets it."""
     if model.low is None or model.high is None:
         yield blocks.prose(

@@ -61,11 +61,11 @@ def describe_comparison(
                 yield blocks.aside(line)
             yield blocks.GAP
             if not several or everything:
-                yield from _show_changed(changes, names, everything=everything)
-    yield from _show_metrics(comparison, names, details=details)
+                yield from _describe_changed(changes, names, everything=everything)
+    yield from _describe_metrics(comparison, names, details=details)
     if slice_by is not None:
         for changes in comparison.answers:
-            yield from _show_slices(comparison, changes, slice_by, names)
+            yield from _describe_slices(comparison, changes, slice_by, names)
     if comparison.warnings:
         yield blocks.GAP
     for warning in comparison.warnings:
@@ -74,7 +74,7 @@ def describe_comparison(
     yield blocks.Steps(_way_on(comparison, names, everything=everything, runs=runs))
 
 
-def _show_changed(changes: AnswerChanges, names: dict[str, str], *, everything: bool) -> blocks.Blocks:
+def _describe_changed(changes: AnswerChanges, names: dict[str, str], *, everything: bool) -> blocks.Blocks:
     full = len(changes.worse) + len(changes.better) if everything else 1
     shown = [*changes.worse[: full + _ASKED], *changes.better[: full + _ASKED]]
     hang = 12 + min(max((len(called(each)) for each in shown), default=0), 18)
@@ -102,7 +102,7 @@ def _show_changed(changes: AnswerChanges, names: dict[str, str], *, everything: 
     yield blocks.GAP
 
 
-def _show_metrics(comparison: Comparison, names: dict[str, str], *, details: bool) -> blocks.Blocks:
+def _describe_metrics(comparison: Comparison, names: dict[str, str], *, details: bool) -> blocks.Blocks:
     several = len(comparison.contenders) > 1
     base, now = (
         blocks.shortened(names[each], 12) for each in (comparison.baseline, comparison.contenders[0])
@@ -137,7 +137,7 @@ def _show_metrics(comparison: Comparison, names: dict[str, str], *, details: boo
         unshared = ", ".join(comparison.unshared_metrics)
         yield blocks.aside(f"scored in one run alone, so not compared: {unshared}")
     if details:
-        yield from _show_details(comparison, names)
+        yield from _describe_details(comparison, names)
 
 
 def _detail_cells(each: MetricComparison, *, leaves: int = 0, joins: int = 0) -> list[blocks.Cell]:
@@ -150,7 +150,7 @@ def _detail_cells(each: MetricComparison, *, leaves: int = 0, joins: int = 0) ->
     return [(blocks.right(name, leaves=leaves, joins=joins), cell) for name, cell in cells_of.items()]
 
 
-def _show_details(comparison: Comparison, names: dict[str, str]) -> blocks.Blocks:
+def _describe_details(comparison: Comparison, names: dict[str, str]) -> blocks.Blocks:
     yield blocks.GAP
     several = len(comparison.contenders) > 1
     yield blocks.table(
@@ -176,7 +176,7 @@ def _show_details(comparison: Comparison, names: dict[str, str]) -> blocks.Block
         yield blocks.prose(blocks.Styled(note, blocks.DIM), indent=2)
 
 
-def _show_slices(
+def _describe_slices(
     comparison: Comparison, changes: AnswerChanges, kind: str, names: dict[str, str]
 ) -> blocks.Blocks:
     groups = changes.slices.get(kind, {})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -38,12 +39,12 @@ def describe_agreement(report: AgreementReport) -> blocks.Blocks:
         return
     yield blocks.GAP
     yield from _agreement_figures(report)
-    if len(report.pairs) > 1:
-        yield from _pairs(report)
-    if report.queries and report.queries[0].jaccard < 1.0:
-        yield from _queries(report)
-    if report.scores and report.scores[0].difference > 0.0:
-        yield from _scores(report)
+    for title, rows in _least_alike(report):
+        yield blocks.GAP
+        yield blocks.prose(title)
+        yield blocks.table(rows[:_LISTED])
+        if (more := len(rows) - _LISTED) > 0:
+            yield blocks.prose(f"{more:,} more (--json has all)", indent=2)
 
 
 def _agreement_figures(report: AgreementReport) -> blocks.Blocks:
@@ -80,56 +81,53 @@ def _target(each: AgreementFigure) -> blocks.Piece:
     )
 
 
-def _pairs(report: AgreementReport) -> blocks.Blocks:
-    rows: list[list[blocks.Cell]] = [
-        [
-            (blocks.Column("annotators", flexible=True), " – ".join(pair.pair)),
-            (blocks.right("queries"), str(pair.n_queries)),
-            (blocks.right("Jaccard"), blocks.figure(pair.jaccard)),
-            (blocks.right("scores", leaves=blocks.COUNT), str(pair.n_scores)),
-            (blocks.right("mean difference"), blocks.figure(pair.score_difference)),
-        ]
-        for pair in report.pairs
-    ]
-    yield from _least("pairs that agree least first", rows)
-
-
-def _queries(report: AgreementReport) -> blocks.Blocks:
-    rows: list[list[blocks.Cell]] = [
-        [
-            (blocks.Column("query", flexible=True), query.query_id),
-            (blocks.right("annotators", leaves=blocks.COUNT), str(query.n_annotators)),
-            (blocks.right("Jaccard"), blocks.figure(query.jaccard)),
-            (blocks.Column("furthest apart", flexible=True), " – ".join(query.furthest_pair)),
-            (blocks.right("Jaccard"), blocks.figure(query.furthest_jaccard)),
-        ]
-        for query in report.queries
-        if query.jaccard < 1.0
-    ]
-    yield from _least("queries whose marked characters agree least first", rows)
-
-
-def _scores(report: AgreementReport) -> blocks.Blocks:
-    rows: list[list[blocks.Cell]] = [
-        [
-            (blocks.Column("query", flexible=True), row.query_id),
-            ("score", row.score),
-            (blocks.right("difference"), blocks.figure(row.difference)),
-            (blocks.Column("lowest", flexible=True), row.lowest),
-            (blocks.Column("highest", flexible=True), row.highest),
-        ]
-        for row in report.scores
-        if row.difference > 0.0
-    ]
-    yield from _least("answers whose scores differ most first", rows)
-
-
-def _least(title: str, rows: Sequence[Sequence[blocks.Cell]]) -> blocks.Blocks:
-    yield blocks.GAP
-    yield blocks.prose(title)
-    yield blocks.table(rows[:_LISTED])
-    if (more := len(rows) - _LISTED) > 0:
-        yield blocks.prose(f"{more:,} more (--json has all)", indent=2)
+def _least_alike(report: AgreementReport) -> Iterator[tuple[str, list[list[blocks.Cell]]]]:
+    """Yield the pairs, the queries and the scores that agree least, each with its title."""
+    column, count = partial(blocks.Column, flexible=True), partial(blocks.right, leaves=blocks.COUNT)
+    if len(report.pairs) > 1:
+        yield (
+            "pairs that agree least first",
+            [
+                [
+                    (column("annotators"), " – ".join(pair.pair)),
+                    (blocks.right("queries"), str(pair.n_queries)),
+                    (blocks.right("Jaccard"), blocks.figure(pair.jaccard)),
+                    (count("scores"), str(pair.n_scores)),
+                    (blocks.right("mean difference"), blocks.figure(pair.score_difference)),
+                ]
+                for pair in report.pairs
+            ],
+        )
+    if report.queries and report.queries[0].jaccard < 1.0:
+        yield (
+            "queries whose marked characters agree least first",
+            [
+                [
+                    (column("query"), query.query_id),
+                    (count("annotators"), str(query.n_annotators)),
+                    (blocks.right("Jaccard"), blocks.figure(query.jaccard)),
+                    (column("furthest apart"), " – ".join(query.furthest_pair)),
+                    (blocks.right("Jaccard"), blocks.figure(query.furthest_jaccard)),
+                ]
+                for query in report.queries
+                if query.jaccard < 1.0
+            ],
+        )
+    if report.scores and report.scores[0].difference > 0.0:
+        yield (
+            "answers whose scores differ most first",
+            [
+                [
+                    (column("query"), row.query_id),
+                    ("score", row.score),
+                    (blocks.right("difference"), blocks.figure(row.difference)),
+                    (column("lowest"), row.lowest),
+                    (column("highest"), row.highest),
+                ]
+                for row in report.scores
+                if row.difference > 0.0
+            ],
+        )
 
 
 # A dataset in figures.

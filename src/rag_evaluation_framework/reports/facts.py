@@ -730,14 +730,14 @@ def describe_whole_case(
             yield blocks.Labelled("verdict", _verdict_of(row, each.verdict))
         if fault := _fault_of(row, each.verdict, each.blame, is_listed=True):
             yield blocks.Labelled("why", fault)
-    yield from _show_needed(row, documents)
-    yield from _show_retrieved(row, documents)
-    yield from _show_steps(row)
+    yield from _describe_needed(row, documents)
+    yield from _describe_retrieved(row, documents)
+    yield from _describe_steps(row)
     if told := ", ".join(_scores(row, thresholds)):
         yield blocks.Labelled("scores", told)
 
 
-def _show_needed(row: Row, documents: KeptDocuments) -> blocks.Blocks:
+def _describe_needed(row: Row, documents: KeptDocuments) -> blocks.Blocks:
     """Add the passages that are needed, where they are known to the character."""
     for place, span in enumerate(() if row.sample is None else row.sample.relevant_spans[:3]):
         found = documents.find(span.file)
@@ -746,7 +746,7 @@ def _show_needed(row: Row, documents: KeptDocuments) -> blocks.Blocks:
         yield blocks.Labelled("" if place else "needed", told, lines=3)
 
 
-def _show_retrieved(row: Row, documents: KeptDocuments) -> blocks.Blocks:
+def _describe_retrieved(row: Row, documents: KeptDocuments) -> blocks.Blocks:
     needed, hits = needed_names(row), row.response.hits
     texts = row.response.contexts
     names = [document_of(hit) for hit in hits] or [f"text {place}" for place in range(1, len(texts) + 1)]
@@ -767,7 +767,7 @@ def _show_retrieved(row: Row, documents: KeptDocuments) -> blocks.Blocks:
         yield blocks.Labelled("retrieved", nothing)
 
 
-def _show_steps(row: Row) -> blocks.Blocks:
+def _describe_steps(row: Row) -> blocks.Blocks:
     """Add the steps of a trace in their order, and what those of each kind took."""
     trace = None if row.sample is None else row.sample.trace
     if trace is None or not trace.steps:

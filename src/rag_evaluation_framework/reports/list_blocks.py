@@ -210,10 +210,10 @@ def describe_metrics(metrics: Sequence[Metric], *, whole: bool = False) -> block
         yield blocks.prose(blocks.Styled(family, blocks.BOLD))
         for metric in members:
             yield blocks.GAP
-            yield from _show_metric(metric, whole=whole)
+            yield from _describe_metric(metric, whole=whole)
 
 
-def _show_metric(metric: Metric, *, whole: bool) -> blocks.Blocks:
+def _describe_metric(metric: Metric, *, whole: bool) -> blocks.Blocks:
     direction = "higher is better" if metric.higher_is_better else "lower is better"
     ways = f"; by {', '.join(metric.methods)}" if metric.methods else ""
     needs = ", ".join(metric.needs)
@@ -253,12 +253,12 @@ def describe_method_cards(cards: Sequence[MethodCard], *, whole: bool = False) -
         for line in told:
             yield blocks.prose(line, indent=4, hang=6)
         if whole:
-            yield from _show_agreement(card)
+            yield from _describe_agreement(card)
     if not whole:
         yield blocks.Steps([(f"rag-eval list methods '{cards[0].name}'", "how far it agrees with people")])
 
 
-def _show_agreement(card: MethodCard) -> blocks.Blocks:
+def _describe_agreement(card: MethodCard) -> blocks.Blocks:
     """Add how far a method agrees with people, the data one after the other."""
     columns = [
         blocks.Column("agreement with people", flexible=True),

@@ -40,7 +40,7 @@ def describe_plan(outlook: Outlook) -> blocks.Blocks:
     wish = f"this would score {questions}" if target is None else f"this would ask {target} {questions}"
     yield blocks.prose(f"nothing was asked; {wish}", hang=2)
     yield blocks.GAP
-    yield from _show_datasets(plan, outlook.forecasts, is_asked=target is not None)
+    yield from _describe_datasets(plan, outlook.forecasts, is_asked=target is not None)
     yield blocks.GAP
     if target is not None:
         again = f"; up to {outlook.ask_again} more per question that got worse" if outlook.ask_again else ""
@@ -65,7 +65,9 @@ def describe_plan(outlook: Outlook) -> blocks.Blocks:
         yield blocks.prose(blocks.Styled("warning: ", blocks.DOUBT), warning, hang=2)
 
 
-def _show_datasets(plan: Plan, forecasts: Mapping[str, JudgeForecast], *, is_asked: bool) -> blocks.Blocks:
+def _describe_datasets(
+    plan: Plan, forecasts: Mapping[str, JudgeForecast], *, is_asked: bool
+) -> blocks.Blocks:
     rows: list[list[blocks.Piece]] = [
         [
             dataset.name,

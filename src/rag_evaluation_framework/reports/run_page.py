@@ -22,7 +22,7 @@ from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_para
 from rag_evaluation_framework.records.responses import expected_turns
 from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.reports import facts
-from rag_evaluation_framework.reports.blocks import NOTHING, by, figure, interval_text, meaning, one_line
+from rag_evaluation_framework.reports.blocks import by, figure, interval_text, one_line
 from rag_evaluation_framework.reports.evaluation_blocks import (
     card_notes,
     headline,
@@ -42,6 +42,11 @@ TONES = {
     **dict.fromkeys(("failed", "not evaluated"), "no"),
     **dict.fromkeys(("undecided", "incomplete", "thresholds met"), "un"),
 }
+MARKS = {
+    **dict.fromkeys(("met", "better", "same"), "yes"),
+    **dict.fromkeys(("missed", "not evaluated", "worse"), "no"),
+}
+"""How the result of a check or a test looks; any other as one that is open."""
 GRADE_TONES = {CORRECT: "yes", PARTLY_CORRECT: "part", WRONG: "no", NOT_JUDGED: "un"}
 """How the verdict on an answer looks, by its grade."""
 _LOOKS_WRONG, _FLAGGED = "looks_wrong", "flagged"
@@ -160,7 +165,6 @@ def _shown_figure(row: FigureRow, *, several: bool) -> dict[str, Any]:
     return {
         "row": row,
         "name": f"{row.part}: {each.metric}" if several else each.metric,
-        "meaning": meaning(each.metric),
         "value": written,
         "scale": is_share,
         "at": None if value is None else place(value),
@@ -173,10 +177,8 @@ def _shown_figure(row: FigureRow, *, several: bool) -> dict[str, Any]:
         "bins": _heights(counts) if is_share else [],
         "spread": _spread(counts),
         "scored": scored,
-        "lacking": "; ".join(f"{one.count:,} {one.status}: {one.reason}" for one in each.reasons),
-        "needs": needs or NOTHING,
+        "needs": needs,
         "status": status,
-        "mark": {"met": "yes", "missed": "no", "not evaluated": "no"}.get(status, "un"),
     }
 
 

@@ -12,14 +12,7 @@ from msgspec.structs import replace
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.verdict import GRADES, name_of_state
 from rag_evaluation_framework.records.scores import TIMING_METHOD
-from rag_evaluation_framework.reports.blocks import (
-    NOTHING,
-    Headline,
-    difference,
-    figure,
-    one_line,
-    probability_text,
-)
+from rag_evaluation_framework.reports.blocks import NOTHING, Headline, difference, one_line
 from rag_evaluation_framework.reports.facts import document_of, named_rows, sample_name
 from rag_evaluation_framework.reports.messages import comparison_sentences
 from rag_evaluation_framework.reports.page_texts import PageTexts
@@ -51,7 +44,6 @@ MOVEMENTS: Mapping[Movement, str] = {
 """How the verdict on an answer can move, worst first, and the key that lists such answers."""
 
 _TONES = {"worse": "no", "better": "yes", "no worse": "yes", "the same": "yes"}
-_MARKS = {"worse": "no", "better": "yes", "same": "yes"}
 # The scale of differences is the same for all metrics: a round number that the widest interval fits into.
 _SCALES = (0.1, 0.2, 0.4, 0.6, 1.0)
 
@@ -144,35 +136,17 @@ def _scale(metrics: Sequence[MetricComparison]) -> float:
 
 
 def _row(each: MetricComparison, scale: float, short: Mapping[str, str], several: bool) -> dict[str, Any]:
-    word, interval, seen = each.finding, each.interval, each.smallest_detectable
+    interval, seen = each.interval, each.smallest_detectable
     at = partial(place_between, low=-scale, high=scale)
-    hatch = None
-    if seen is not None:
-        reach = min(seen, scale)
-        hatch = [at(-reach), round(100 * reach / scale, 2)]
-    written = difference(each.difference)
-    ends = NOTHING if interval is None else difference(each.difference, interval).partition(" ")[2]
-    note = f"{each.n_unpaired:,} scored in one run alone, left out" if each.n_unpaired else ""
+    reach = None if seen is None else min(seen, scale)
     return {
+        "test": each,
         "name": f"{each.metric}, {short.get(each.contender, each.contender)}" if several else each.metric,
-        "up": each.higher_is_better,
-        "note": note,
-        "before": figure(each.baseline_mean),
-        "now": figure(each.contender_mean),
-        "difference": written,
-        "interval": ends,
+        "interval": NOTHING if interval is None else difference(each.difference, interval).partition(" ")[2],
         "at": at(each.difference),
         "low": None if interval is None else at(interval.low),
         "high": None if interval is None else at(interval.high),
-        "hatch": hatch,
-        "tone": "bad" if word == "worse" else "",
-        "open": word not in ("worse", "better"),
-        "p": probability_text(each.p_adjusted),
-        "counts": f"{each.wins:,}, {each.ties:,}, {each.losses:,}",
-        "pairs": f"{each.n:,}",
-        "verdict": word,
-        "mark": _MARKS.get(word, "un"),
-        "label": f"{each.metric}: {written}, interval {ends}; {word}",
+        "hatch": None if reach is None else [at(-reach), round(100 * reach / scale, 2)],
     }
 
 

@@ -56,7 +56,7 @@ def describe_sweep(
     yield blocks.GAP
     for line in (*_legend(sweep), *_sweep_notes(sweep, details=details)):
         yield blocks.prose(line, hang=2)
-    yield from _show_found_by_none(sweep)
+    yield from _describe_found_by_none(sweep)
     yield blocks.GAP
     if sweep.folder is not None and sweep.outcome.completed:
         yield blocks.prose(blocks.Styled(f"kept in {sweep.folder}", blocks.DIM))
@@ -423,7 +423,7 @@ def found_by_none(sweep: Evaluation) -> list[str]:
     return [query for query in columns[0] if all(column.get(query, 0.0) == 0.0 for column in columns)]
 
 
-def _show_found_by_none(sweep: Evaluation) -> blocks.Blocks:
+def _describe_found_by_none(sweep: Evaluation) -> blocks.Blocks:
     """Add how many questions no combination finds anything for, and two of them."""
     missed = found_by_none(sweep)
     if not missed:
