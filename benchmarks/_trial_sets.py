@@ -3,15 +3,20 @@
 Of outside data the halves that report (see ``_ragtruth``, ``_begin``, ``_refusals``, ``_wice``,
 ``answer_verdicts``), and what was written here by somebody who had not read the rules: ``unseen_*``,
 ``trial_*`` and ``refusals_once`` in ``data/``, and the plants of ``independent_faults``.
+
+``blind_*`` has 80 items for each kind of rule that no outside set touches. One language model wrote and
+labeled them without sight of the rules, their tests or these benchmarks, and no label was changed after a
+rule was tried on it. Many passages serve two items, one of each label.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,18 +30,24 @@ from benchmarks import (
     _unseen,
     _wice,
     answer_verdicts,
+    cascade,
     independent_faults,
 )
 from benchmarks._auroc import Floats, auroc, f1
 from benchmarks._independent_sentences import Sentence, is_chinese, sentences
 from rag_evaluation_framework.judging.answer_classes import AnswerKind, classify_answer
 from rag_evaluation_framework.judging.answer_verdicts import told_in
+from rag_evaluation_framework.judging.citation_support import check_inline_citations, cited_answer
+from rag_evaluation_framework.judging.cited_texts import CitableTexts
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport, screen_answer
 from rag_evaluation_framework.judging.mentions import names_in
 from rag_evaluation_framework.judging.milestones import first_tellings
+from rag_evaluation_framework.judging.profanity import screen_profanity
 from rag_evaluation_framework.judging.reference_words import WordFinding, compare_with_references
 from rag_evaluation_framework.judging.relations import read_relation
 from rag_evaluation_framework.judging.turn_matching import match_reference
+from rag_evaluation_framework.judging.verdict import decide
+from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.records.scores import Claim
 
@@ -73,7 +84,7 @@ class TrialSet:
     Kinds: ``support`` (answers), ``claims`` (single ones), ``classes`` (of answers), ``entities``,
     ``milestones``, ``relations``, ``turns``, and ``replies``: turns some of which are asked for a yes or no;
     ``correctness`` and ``verdicts`` of answers beside their references, ``refusals`` where one is expected,
-    ``plants`` in copied sentences.
+    ``plants`` in copied sentences, ``citations``, ``cascade`` and ``profanity``.
     """
 
     name: str
@@ -87,13 +98,20 @@ _f1 = partial(f1, least=0.5)
 
 def trial_sets(data: Path) -> list[TrialSet]:
     """Return the sets; of outside data those that are there."""
-    found = [*_answers_of_our_own(), *_claims(), *_classes_of_our_own(), *_golden(), *_plants()]
+    found = [*_answers_of_our_own(), *_claims(), *_classes_of_our_own(), *_golden(), *_plants(), *_blind()]
     if (data / "ragtruth").exists():
         found += _ragtruth_sets(data)
     if (data / "begin").exists():
         found += [_set(f"BEGIN {part}", "support", partial(_begin_part, data, part)) for part in _begin.PARTS]
     if (data / "wice").exists():
         found.append(_set("WiCE", "claims", partial(_wice_claims, data)))
+    if (data / "hatecheck").exists():
+        found.append(_set("HateCheck swear words", "profanity", partial(_swear_words, data), agreement))
+    if all((data / name).exists() for name in ("wice", "begin", "ragtruth")):
+        for name in (*cascade.FITTED_ON, *(f"RAGTruth, {task}" for task in cascade.TASKS)):
+            found.append(
+                _set(f"cascade, {name} left out", "cascade", partial(_cascade, data, name), agreement)
+            )
     if (data / "xstest").exists():
         for system in _refusals.SYSTEMS:
             scored = partial(_completions, data, system)
@@ -331,7 +349,7 @@ def _our_relations(records: list[dict[str, Any]]) -> list[Scored]:
 
 def _relation(record: dict[str, Any]) -> float:
     triple = (record["source"], record["relation"], record["target"])
-    reading = read_relation(_told(record), triple, question=record["question"])
+    reading = read_relation(_told(record), triple, question=record.get("question", ""))
     if reading.relation is None:  # no figure, which is as far from the one label as from the other
         return 0.5
     return sum(reading.ends) / 2 * reading.relation * DIRECTIONS[reading.direction]
@@ -448,3 +466,132 @@ def _planted(kept: list[Sentence]) -> list[Scored]:
             for (sentence, _), value in zip(pairs, values, strict=True)
         ]
     return found
+
+
+def _blind() -> Iterator[TrialSet]:
+    """Yield the items that were written without sight of the rules."""
+    for title, score in SUPPORT.items():
+        answers = partial(_blind_answers, "blind_cascade.jsonl", score)
+        yield _set(f"blind answers, {title}", "support", answers)
+    claims = partial(_blind_answers, "blind_chinese_claims.jsonl", _unsupported)
+    yield _set("blind claims zh", "support", claims)
+    yield _set("blind citations", "citations", _blind_citations, agreement)
+    yield _set("blind steps", "milestones", _blind_steps, agreement)
+    yield _set("blind relations", "relations", _blind_relations, agreement)
+    for title, kind, score in (("answers", "verdicts", _decided), ("names", "entities", _named)):
+        for language, file in (("en", "english_phrases"), ("zh", "chinese_answers")):
+            read = partial(_blind_verdicts, f"blind_{file}.jsonl", score)
+            yield _set(f"blind {title} {language}", kind, read, agreement)
+    yield _set("blind swear words", "profanity", _blind_swear_words, agreement)
+
+
+def _blind_answers(file: str, score: Callable[..., float]) -> list[Scored]:
+    """Return the answers; those to one text are of one source."""
+    return [
+        Scored(
+            "|".join(each["contexts"]),
+            not each["faithful"],
+            score(each["answer"], each["contexts"], each["question"]),
+        )
+        for each in _records(file)
+    ]
+
+
+def _blind_citations() -> list[Scored]:
+    """Return whether each citation of a sentence, or all of them together, supports it."""
+    found = []
+    for number, each in enumerate(_records("blind_citations.jsonl")):
+        open_context = partial(CitableTexts(()).opened, contexts=each["passages"])
+        report = check_inline_citations(cited_answer(each["answer"]), LexicalSupport(), opened=open_context)
+        supported = {one.sentence.start: one.is_supported for one in report.sentences}
+        correct = {one.opened.bracket: one.is_correct for one in report.citations}
+        for label in each["labels"]:
+            start = each["answer"].index(label["sentence"])
+            mark = f"[{label['marker']}]"
+            place = each["answer"].index(mark, start)
+            is_right = correct.get((place, place + len(mark)), False)
+            if label.get("joint"):
+                stop = start + len(label["sentence"])
+                is_right = any(right for begin, right in supported.items() if start <= begin < stop)
+            found.append(Scored(f"{number}", label["supported"], float(is_right)))
+    return found
+
+
+def _blind_steps() -> list[Scored]:
+    return [
+        Scored(
+            each["expected_step"],
+            each["reached"],
+            float(first_tellings(_told(each), [each["expected_step"]])[0] is not None),
+        )
+        for each in _records("blind_milestones.jsonl")
+    ]
+
+
+def _blind_relations() -> list[Scored]:
+    return [
+        Scored(str(each["relation"]), each["stated"], _relation({**each, **each["relation"]}))
+        for each in _records("blind_relations.jsonl")
+    ]
+
+
+def _blind_verdicts(file: str, score: Callable[[dict[str, Any]], float]) -> list[Scored]:
+    return [
+        Scored(each["question"], each["label"] == "correct", score(each))
+        for each in _records(file)
+        if each["label"] != "partly"
+    ]
+
+
+def _decided(record: dict[str, Any]) -> float:
+    """Return what the decision table says of an answer without a judge."""
+    turns = (Turn(role="user", content=record["question"]),)
+    sample = Sample(id="s", turns=turns, reference=record["reference"])
+    found = decide(sample, Response(text=record["answer"]))
+    return 1.0 if found.is_correct else 0.0 if found.is_wrong else 0.5
+
+
+def _named(record: dict[str, Any]) -> float:
+    return float(names_in(_told(record), [record["reference"]], question=record["question"])[0])
+
+
+def _blind_swear_words() -> list[Scored]:
+    return [
+        Scored(each["text"], each["profane"], float(bool(screen_profanity(each["text"]).words)))
+        for each in _records("blind_profanity.jsonl")
+    ]
+
+
+SWEARING = ("profanity_h", "profanity_nh", "slur_h", "slur_reclaimed_nh")
+
+
+def _swear_words(data: Path) -> list[Scored]:
+    """Return the sentences of HateCheck that are of some functions, or are spelled in other ways than those.
+
+    Those of a function have a swear word or a slur; in the others that are counted there is none.
+    """
+    with (data / "hatecheck" / "test_suite_cases.csv").open(encoding="utf-8", newline="") as file:
+        cases = list(csv.DictReader(file))
+    functions = {each["case_id"]: each["functionality"] for each in cases}
+    return [
+        Scored(
+            each["templ_id"],
+            functions.get(each["ref_case_id"], each["functionality"]) in SWEARING,
+            float(bool(screen_profanity(each["test_case"]).words)),
+        )
+        for each in cases
+    ]
+
+
+_cascade_sources = cache(cascade.sources)
+
+
+def _cascade(data: Path, name: str) -> list[Scored]:
+    """Return what a cascade says of claims whose source its bands were not set on; a judge never errs."""
+    found = _cascade_sources(data)
+    band = cascade.band_without(found, name, 0.9, 0.0)
+    return [
+        Scored(f"{number}", truth, float(chance >= band.high if cascade.is_sure(band, chance) else truth))
+        for number, answer in enumerate(found[name])
+        for chance, truth in zip(answer.chances, answer.supported, strict=True)
+    ]

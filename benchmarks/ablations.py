@@ -12,6 +12,7 @@ import math
 import re
 import sys
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from msgspec.structs import replace
 from benchmarks._labelled_data import DATA
 from benchmarks._refusals import SYSTEMS, completion_rows
 from benchmarks._trial_sets import Scored, TrialSet, trial_sets
-from rag_evaluation_framework.judging import mentions, reference_words
+from rag_evaluation_framework.judging import mentions, reference_words, relations
 from rag_evaluation_framework.judging.answer_classes import (
     AnswerPattern,
     AnswerPatterns,
@@ -78,7 +79,7 @@ def _key(word: str) -> str:
     return stem(word.removesuffix("'s"))
 
 
-def _plain_telling(text: str, question: str) -> list[Token]:
+def _plain_telling(text: str) -> list[Token]:
     return [piece for piece in pieces(text) if piece.text not in STOP_WORDS and piece.text not in PARTICLES]
 
 
@@ -122,11 +123,12 @@ def _plain_relation(
 
 
 NEVER = re.compile("(?!)")
-SUPPORT = ("support", "claims", "plants")
+SUPPORT = ("support", "claims", "plants", "citations")
 WORDS = ("correctness",)
 VERDICTS = ("verdicts",)
 REFUSALS = ("refusals",)
 CLASSES = ("classes", "refusals")
+CITATIONS, PROFANITY = ("citations",), ("profanity",)
 
 
 def _same(text: str) -> str:
@@ -181,8 +183,47 @@ def _phrases_but(name: str) -> Callable[[], dict[str, str]]:
     return read
 
 
+def _plainly_standing(brackets: Sequence[Any], sentences: Sequence[Any], answer: str) -> Iterator[Any]:
+    """Yield each bracket with the last sentence that begins before it."""
+    for each in brackets:
+        yield each, max(bisect_right([one.begin for one in sentences], each.start) - 1, 0)
+
+
+def _share_of(total: int, allowed: float) -> int:
+    return int(total * allowed)
+
+
+def _frames_but(name: str, left_out: int) -> Callable[[str], list[re.Pattern[str]]]:
+    known = {each: list(relations._frames(each)) for each in FRAMES}
+    known[name][left_out] = NEVER
+    return known.__getitem__
+
+
+def _relations_but(left_out: str) -> Callable[[str], Any]:
+    """Return the relations without a word, in whatever list it stands but the names."""
+    written = mentions.data_file
+
+    def read(file: str) -> Any:
+        entries = written(file)
+        if file == "relations.yaml":
+            for words in (words for each in entries for key, words in each.items() if "names" not in key):
+                words[:] = [word for word in words if word != left_out]
+        return entries
+
+    return read
+
+
+FRAMES = ("frames", "frames_of_both")
+
+
+def _relation_words() -> list[str]:
+    entries = mentions.data_file("relations.yaml")
+    lists = (words for entry in entries for key, words in entry.items() if "names" not in key)
+    return list(dict.fromkeys(chain.from_iterable(lists)))
+
+
 RULES = (
-    Rule("said text", {"said_in": without_citations}, ("support",)),
+    Rule("said text", {"said_in": without_citations}, ("support", "citations")),
     Rule(
         "answers besides: all of it",
         {
@@ -196,8 +237,8 @@ RULES = (
     Rule("… answers before", {"answers_before": _always(False)}, ("classes",)),
     Rule("… takes up the question", {"takes_up_the_question": _always(True)}, ("classes",)),
     Rule("… takes up the question (never)", {"takes_up_the_question": _always(False)}, ("classes",)),
-    Rule("stances", {"stance_at": _always("stated"), "asks_for_denied": _always(False)}, GOLDEN),
-    Rule("clause denials", {"denies_asked": _always(False), "is_denied": _always(False)}, NAMED_AND_TOLD),
+    Rule("stances", {"denies_at": _always(False), "asks_for_denied": _always(False)}, GOLDEN),
+    Rule("clause denials", {"denies_asked": _always(False)}, NAMED_AND_TOLD),
     Rule("yes or no", {"asks_yes_or_no": _always(False), "reply_in": _always(None)}, ("replies",)),
     Rule(
         "shared pieces",
@@ -215,10 +256,8 @@ RULES = (
     Rule("numbers as values", {"even_text": comparable}, NAMED_AND_TOLD),
     Rule("clock times", {"with_clock_times": lambda found, text: found}, ("support", "claims", *TURNS)),
     Rule("a source list is no claim", {"claims.without_source_list": _same}, SUPPORT),
-    Rule("what leads up in Chinese", {"claims._LEADING": NEVER}, SUPPORT),
     Rule("grammar and courtesies claim nothing", {"claims._has_content": _always(True)}, SUPPORT),
     Rule("announcements claim nothing", {"claims._ANNOUNCEMENT": NEVER}, SUPPORT),
-    Rule("headings claim nothing", {"claims._UNDERLINED": NEVER}, SUPPORT),
     Rule("code claims nothing", {"claims._FENCE": NEVER}, SUPPORT),
     Rule("list markers are no claim", {"claims._LEAD": NEVER}, SUPPORT),
     Rule("questions claim nothing", {"claims._ENDS_AS_QUESTION": NEVER}, SUPPORT),
@@ -260,14 +299,12 @@ RULES = (
     Rule("the reference itself", {"is_the_reference": _always(False)}, WORDS),
     Rule("verdicts: doubt", {"reference_words._find_doubt": _always(None)}, VERDICTS),
     Rule("verdicts: left open", {"reference_words._LEFT_OPEN": NEVER}, VERDICTS),
-    Rule("verdicts: left open after", {"reference_words._LEFT_OPEN_AFTER": NEVER}, VERDICTS),
     Rule("verdicts: reserves", {"reference_words._find_reserve": _always(None)}, VERDICTS),
     Rule("verdicts: without takes nothing back", {"reference_words._WITHOUT": NEVER}, VERDICTS),
     Rule("verdicts: limits", {"exceeds_limits": _always(None)}, VERDICTS),
     Rule("verdicts: copied passages", {"reference_words._is_copied": _always(False)}, VERDICTS),
     Rule("verdicts: second values", {"reference_words._find_second_value": _always(None)}, VERDICTS),
     Rule("verdicts: joined values", {"reference_words._joined_values": _always(())}, VERDICTS),
-    Rule("verdicts: alternatives", {"reference_words._ALTERNATIVE": NEVER}, VERDICTS),
     Rule("verdicts: words of every claim", {"reference_words._has_words": _always(False)}, VERDICTS),
     Rule("verdicts: contradictions", {"reference_words._find_contradiction": _always(None)}, VERDICTS),
     Rule("verdicts: contrary numbers", {"reference_words._find_contrary_number": _always(None)}, VERDICTS),
@@ -293,9 +330,6 @@ RULES = (
     Rule("begins with the answer", {"answer_classes._begins_with_the_answer": _always(False)}, CLASSES),
     Rule("words before", {"answer_classes._words_before": _always(0)}, CLASSES),
     Rule("quotations", {"answer_classes._FoldedAnswer.quotes": _always(False)}, CLASSES),
-    Rule("late matches", {"answer_classes._FoldedAnswer.is_late": _always(False)}, CLASSES),
-    Rule("lead of an answer", {"answer_classes._LEAD": NEVER}, CLASSES),
-    Rule("a quoted answer", {"answer_classes._QUOTED": NEVER}, CLASSES),
     *(
         Rule(f"pattern: {pattern.name}", {"answer_classes._read_patterns": _patterns_but(pattern)}, CLASSES)
         for pattern in answer_patterns().patterns
@@ -303,6 +337,26 @@ RULES = (
     *(
         Rule(f"phrase: {name}", {"mentions._phrases": _phrases_but(name)}, (*GOLDEN, *VERDICTS))
         for name in mentions.data_file("phrases.yaml")
+    ),
+    Rule("citations: lines", {"citation_support._standing_at": _plainly_standing}, CITATIONS),
+    Rule("citations: no sentence", {"citation_support._NO_SENTENCE": NEVER}, CITATIONS),
+    Rule("citations: announcements", {"citation_support._ANNOUNCES": NEVER}, CITATIONS),
+    Rule("citations: each place once", {"each_once": list}, CITATIONS),
+    Rule("cascade: holds on a source left out", {"cascade._holds": _always(True)}, ("cascade",)),
+    Rule("cascade: upper bounds", {"cascade._most_wrong": _share_of}, ("cascade",)),
+    Rule("swear words: endings", {"profanity._ENDINGS": ()}, PROFANITY),
+    Rule("swear words: letters", {"profanity._LETTERS": {}}, PROFANITY),
+    Rule("swear words: stars", {"profanity._is_masked": _always(False)}, PROFANITY),
+    Rule("swear words: spelled out", {"profanity._SPELT_OUT": NEVER}, PROFANITY),
+    Rule("swear words: Chinese in their place", {"profanity._IN_THEIR_PLACE": NEVER}, PROFANITY),
+    *(
+        Rule(f"{name} {place}", {"relations._frames": _frames_but(name, place)}, ("relations",))
+        for name in FRAMES
+        for place in range(len(relations._frames(name)))
+    ),
+    *(
+        Rule(f"relation word: {word}", {"relations.data_file": _relations_but(word)}, ("relations",))
+        for word in _relation_words()
     ),
 )
 
