@@ -119,7 +119,7 @@ _TOKEN = late_pattern(
 _BETWEEN = str.maketrans(
     dict.fromkeys(f'!"$%()*+,-./:<=>?@[\\]^`{{|}}~{EN_DASH}\t\n\v\f\r\x1c\x1d\x1e\x1f', " ")
 )
-_KEPT_PIECES, _LONGEST_KEPT = 1 << 16, 40
+_KEPT_TOKENS, _LONGEST_KEPT = 1 << 17, 40
 _KEPT_TEXTS, _LONGEST_TEXT_KEPT = 256, 4000
 
 
@@ -232,11 +232,15 @@ def _pieces(text: str) -> list[str]:
 class _KnownWords(dict[str, Words]):
     """Remembers what was read; starts anew when it has grown too large. What is long does not come again."""
 
+    _size = 0
+
     def __missing__(self, piece: str) -> Words:
         words = _read(piece)
         if len(piece) <= _LONGEST_KEPT:
-            if len(self) >= _KEPT_PIECES:
+            self._size += 1 + len(words.tokens)
+            if self._size > _KEPT_TOKENS:
                 self.clear()
+                self._size = 0
             self[piece] = words
         return words
 
