@@ -92,14 +92,6 @@ def test_a_refusal_stays_one_where_the_answer_goes_on_to_something_else() -> Non
     )
 
 
-@pytest.mark.parametrize(("length", "kind"), [(400, "asks_back"), (401, "answered")])
-def test_a_brief_answer_has_at_most_400_characters(length: int, kind: str) -> None:
-    ending = "Please clarify which day you mean."
-    text = ("The price is another one every day. " * 9).ljust(length - len(ending)) + ending
-    assert len(text) == length
-    assert classify_answer(text, "What does a ticket cost?").kind == kind
-
-
 def test_a_text_without_a_word_has_no_class() -> None:
     with pytest.raises(InputError, match="answer: expected a text"):
         classify_answer(" \n")

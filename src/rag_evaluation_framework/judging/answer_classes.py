@@ -188,13 +188,9 @@ def goes_on_to_answer(text: str, found: tuple[int, int]) -> bool:
 
     "I have no figures, but two thousand people came" does.
     """
-    start, end = found
-    places = [contrast.end() for contrast in besides("contrast").finditer(text, end)]
-    if besides("concession").search(text, 0, start) and "," in text[end:]:
-        places.append(text.index(",", end) + 1)
+    places = (contrast.end() for contrast in besides("contrast").finditer(text, found[1]))
     return any(
         not besides("elsewhere").match(text, place)
-        and not besides("more_about_them").match(text, place)
         and (besides("number").search(text, place) or len(_WORD.findall(text, place)) >= _ENOUGH)
         for place in places
     )
@@ -279,9 +275,6 @@ _OPENING, _READ_ON = 200, 240
 _BRIEF = 400
 _ENDING = 350
 
-# What may stand before an answer's first word: marks of Markdown, "Answer:".
-_LEAD = re.compile(r"[\s*_#>~-]*+(?:(?:(?:(?:final|short) )?answer|response|回答|答案|答)\s*:[\s*_]*+)?")
-_QUOTED = re.compile(r"(?:\"[^\"]*\"|'(?:[^'\"]|(?<=\w)')*')[\s.]*\Z")
 # An apostrophe stands at a letter and opens no quotation: "don't", "guests'", "'90s", "'tis".
 _LETTER = rf"[^\W{HAN}]"
 _QUOTATION = late_pattern(
@@ -333,8 +326,7 @@ def _by_patterns(answer: _FoldedAnswer, asked: str) -> AnswerClass:
         for match in found:
             if match[0].strip() in asked or answer.quotes(match) or _is_supposed(answer.text, match, pattern):
                 continue
-            late_or_weak = pattern.on_the_question or answer.is_late(match, pattern)
-            if late_or_weak and not takes_up_the_question(answer.text, match.span(), asked=asked):
+            if pattern.on_the_question and not takes_up_the_question(answer.text, match.span(), asked=asked):
                 continue
             if pattern.unless_goes_on and goes_on_to_answer(answer.text, match.span()):
                 ruled_out |= {"refused", "dont_know"}
@@ -364,13 +356,8 @@ class _FoldedAnswer:
 
     def __init__(self, text: str) -> None:
         folded, places = folded_with_places(text[:_READ])
-        lead = _LEAD.match(folded)
-        begin = lead.end() if lead is not None else 0
-        begin += _QUOTED.match(folded, begin) is not None
-        self.text = folded[begin:]
-        self.places = places[begin:]
+        self.text, self.places = folded, places
         is_read_whole = len(text.rstrip()) <= _READ
-        self.is_brief = is_read_whole and len(self.text) <= _BRIEF
         opening = _OPENING + _READ_ON
         self._parts: dict[Where, tuple[int, int]] = {"opening": (0, opening)}
         tried = answer_patterns().worth_trying(self.text[:opening])
@@ -385,7 +372,7 @@ class _FoldedAnswer:
         """Return where the parts begin and end that only count in an answer that was read to its end."""
         length = len(self.text)
         parts: dict[Where, tuple[int, int]] = {"whole": (0, len(self.text.rstrip(_BARE)))}
-        if self.is_brief:
+        if length <= _BRIEF:
             parts["brief"] = (0, length)
         if "?" in self.text:
             parts["ending"] = (max(length - _ENDING, 0), length)
@@ -405,13 +392,9 @@ class _FoldedAnswer:
         if pattern.where == "whole":
             return [match for each in expressions if (match := each.fullmatch(self.text, *part))]
         found = [match for each in expressions for match in each.finditer(self.text, *part)]
-        if pattern.where == "opening" and not (self.is_brief and pattern.unless_goes_on):
+        if pattern.where == "opening":
             found = [match for match in found if match.start() < _OPENING]
         return sorted(found, key=re.Match.start)
-
-    def is_late(self, match: re.Match[str], pattern: AnswerPattern) -> bool:
-        """Tell whether the match counts only if it speaks of what was asked: it is far from the beginning."""
-        return match.start() >= _OPENING and self.is_brief and pattern.unless_goes_on
 
     def quotes(self, match: re.Match[str]) -> bool:
         """Tell whether the match begins in quotation marks, or ends in a title: 书名是《我不知道》."""
