@@ -478,9 +478,9 @@ def _blind() -> Iterator[TrialSet]:
     yield _set("blind citations", "citations", _blind_citations, agreement)
     yield _set("blind steps", "milestones", _blind_steps, agreement)
     yield _set("blind relations", "relations", _blind_relations, agreement)
-    for title, kind, score in (("answers", "verdicts", _decided), ("names", "entities", _named)):
+    for title, kind, read_answer in (("answers", "verdicts", _decided), ("names", "entities", _named)):
         for language, file in (("en", "english_phrases"), ("zh", "chinese_answers")):
-            read = partial(_blind_verdicts, f"blind_{file}.jsonl", score)
+            read = partial(_blind_verdicts, f"blind_{file}.jsonl", read_answer)
             yield _set(f"blind {title} {language}", kind, read, agreement)
     yield _set("blind swear words", "profanity", _blind_swear_words, agreement)
 

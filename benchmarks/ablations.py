@@ -272,14 +272,8 @@ RULES = (
         {"claim_features.EvidenceBody._adds_a_name_or_words": _always(False)},
         SUPPORT,
     ),
-    Rule("names by their beginnings", {"claim_features.EvidenceBody._beginnings": frozenset()}, SUPPORT),
     Rule("numbers of others", {"claim_features.EvidenceBody.numbers_of_others": _always(())}, SUPPORT),
     Rule("edits", {"claim_features.EvidenceBody.edits": _always(())}, SUPPORT),
-    Rule(
-        "numbers said elsewhere", {"claim_features.EvidenceBody._is_said_elsewhere": _always(False)}, SUPPORT
-    ),
-    Rule("news beside the question", {"claim_features.EvidenceBody._has_news": _always(True)}, SUPPORT),
-    Rule("spellings of names", {"claim_edits._is_spelling_of": _always(False)}, SUPPORT),
     Rule("Chinese junctures", {"claim_features.without_junctures": lambda tokens, known: tokens}, SUPPORT),
     Rule("fractions and spellings", {"reference_match._FRACTIONS": []}, WORDS),
     Rule("written in one way", {"reference_match._REWRITTEN": []}, WORDS),
