@@ -256,7 +256,7 @@ def _is_more_often(number: Quantity, here: Iterable[Quantity], there: Iterable[Q
 
 
 def _replaces_a_name(gap: _Gap, copy: _Copy) -> bool:
-    """Tell whether a name stands in the place of another: it is no spelling of it, and was not only moved.
+    """Tell whether a name stands in the place of another, and was not only moved.
 
     At the start of a sentence a capital need not be that of a name: all words there must have one.
     """
@@ -284,13 +284,8 @@ def _names(
 
 
 def _has_another(names: Iterable[str], others: Sequence[str]) -> bool:
-    """Tell whether one of the names, of which there are some, is no spelling of the others."""
-    return any(not any(_is_spelling_of(name, other) for other in others) for name in names)
-
-
-def _is_spelling_of(one: str, other: str) -> bool:
-    """Tell whether two names may be the same one: *Rep* and *Republican*, 中华 and 中国."""
-    return one[:3] == other[:3] if one.isascii() else not set(one).isdisjoint(other)
+    """Tell whether one of the names, of which there are some, is none of the others."""
+    return not set(others).issuperset(names)
 
 
 def _denies_one_side(ours: Sequence[_Word], theirs: Sequence[_Word]) -> bool:

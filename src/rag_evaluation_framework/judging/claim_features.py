@@ -253,9 +253,6 @@ class _Asked(NamedTuple):
     numbers: frozenset[Number] = frozenset()
 
 
-_NOTHING_ASKED = _Asked()
-
-
 @lru_cache(maxsize=_KEPT_QUESTIONS)
 def _asked(question: str) -> _Asked:
     words = words_in(question)
@@ -263,11 +260,7 @@ def _asked(question: str) -> _Asked:
 
 
 class EvidenceBody:
-    """The evidence texts of one answer taken together, with the words of the question.
-
-    What was asked counts as given, but only where a claim adds something that the evidence has: a claim that
-    says no more than the question did, or that adds what is nowhere, has nothing from the evidence.
-    """
+    """The evidence texts of one answer taken together; the words of the question count as given."""
 
     def __init__(self, texts: Sequence[EvidenceText], question: str = "") -> None:
         self.texts = texts
@@ -320,26 +313,8 @@ class EvidenceBody:
         if claim not in self._edits:
             new = [(start, end) for _, start, end in features.new]
             new += [(each.start, each.end) for each in features.new_numbers]
-            found = find_edits(claim, self.evidence(features.closest).text, new)
-            self._edits[claim] = [
-                each for each in found if each.kind != "number" or not self._is_said_elsewhere(claim, each)
-            ]
+            self._edits[claim] = find_edits(claim, self.evidence(features.closest).text, new)
         return self._edits[claim]
-
-    def _is_said_elsewhere(self, claim: str, edit: Edit) -> bool:
-        """Tell whether a number that an edit puts in stands beside the same words somewhere else."""
-        said = _said(claim)
-        return any(
-            not read.isdisjoint(readings(other))
-            for number, read in zip(said.numbers, said.readings, strict=True)
-            if edit.start < number.end and number.start < edit.end
-            for other in self._beside(sides_of(number, claim))
-        )
-
-    def _beside(self, sides: Sequence[Side]) -> Iterator[Quantity]:
-        for text in self.texts:
-            if text.record is None:
-                yield from text.number_places.beside(sides)
 
     def _may_be_copied(self, claim: str, unit: HeldUnit) -> bool:
         """Tell whether a sentence and a claim differ in few words, but for what one of them has besides."""
@@ -390,8 +365,7 @@ class EvidenceBody:
             found = self.features(claim)
         if found is not None:
             return None if found.closest is None else self.evidence(found.closest)
-        asked = self._question if self._has_news(said) else _NOTHING_ASKED
-        sought = said.distinct - asked.keys or said.distinct
+        sought = said.distinct - self._question.keys or said.distinct
         units = self._places.with_most(sought)[1] if sought else 0
         return self.evidence(self._first(units)) if units else None
 
@@ -399,7 +373,7 @@ class EvidenceBody:
         said, places = _said(claim), self._places
         keys, distinct, forms, numbers = said.keys, said.distinct, said.forms, said.numbers
         denied = self._denied if self._denied and DENIAL.search(claim) else _NONE
-        asked = self._question if self._has_news(said) else _NOTHING_ASKED
+        asked = self._question
         given = asked.keys | denied if denied else asked.keys
         tokens: Sequence[Token] = ()
         chinese: Sequence[str] = ()
@@ -451,16 +425,7 @@ class EvidenceBody:
             len(list(run)) >= least for is_new, run in groupby(keys, unknown.__contains__) if is_new
         ):
             return True
-        return any(
-            _NAME.match(claim, max(start - 2, 0), end) is not None
-            and claim[start : start + 3].lower() not in self._beginnings
-            for _, start, end in new
-        )
-
-    @cached_property
-    def _beginnings(self) -> frozenset[str]:
-        """How the words of the evidence begin: *Rep* and *Representative* are one name."""
-        return frozenset([form[:3] for forms in self._forms for form in forms])
+        return any(_NAME.match(claim, max(start - 2, 0), end) is not None for _, start, end in new)
 
     def _new_forms(self, said: _Said, asked: _Asked) -> frozenset[str]:
         new = said.distinct_forms - asked.forms
@@ -488,14 +453,6 @@ class EvidenceBody:
     def _is_withheld(self, claim: str, keys: frozenset[str]) -> bool:
         """Tell whether a claim that denies nothing has all words of something that a record withholds."""
         return any(matter <= keys for matter in self._withheld) and not DENIAL.search(claim)
-
-    def _has_news(self, said: _Said) -> bool:
-        """Tell whether the evidence has something of a claim that the question does not have."""
-        places, asked = self._places, self._question
-        for key in said.keys:
-            if places[key] and key not in asked.keys:
-                return True
-        return any(self._has_number(read - asked.numbers) for read in said.readings)
 
     def _has_words(self, claim: str, forms: Sequence[str]) -> bool:
         """Tell whether the evidence has the very words of a claim, or the characters of one without words."""

@@ -162,7 +162,7 @@ class LexicalSupport:
     ) -> list[ClaimVerdict]:
         """Return a verdict for each claim, in order.
 
-        Words of the question count as given beside something that the evidence has.
+        Words of the question count as given.
         """
         body, told = _body(tuple(evidence), question), list(map(_told, claims))
         return [self._verdict(*each, body) for each in zip(claims, told, strict=True)]

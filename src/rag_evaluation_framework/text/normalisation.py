@@ -259,8 +259,9 @@ _MOST_VARIANTS = 16
 
 
 def spellings(name: str) -> list[str]:
-    """Return what "A/B" stands for as it is written: the whole, or either part."""
-    return [text for part in (name, *_SLASH.split(name)) if (text := part.strip())]
+    """Return what "A/B" stands for as it is written: the whole, or either part, of so many at most."""
+    parts = _SLASH.split(name, _MOST_VARIANTS)[:_MOST_VARIANTS]
+    return [text for part in (name, *parts) if (text := part.strip())]
 
 
 def alternatives(name: str) -> list[str]:
