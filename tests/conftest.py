@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -16,9 +17,9 @@ from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 from postgres_server import postgres
 
-from own_metrics import own_metrics
+from rag_evaluation_framework.metrics import declaration
 
-__all__ = ["own_metrics", "postgres"]
+__all__ = ["postgres"]
 
 # The same examples every time, so that a run that passed here passes elsewhere; `explore` looks further.
 settings.register_profile(
@@ -59,6 +60,17 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         if report.when == "call" or not report.passed:
             item.ihook.pytest_runtest_logreport(report=report)
     return True
+
+
+@pytest.fixture
+def own_metrics(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let a test declare metrics; what it declares is forgotten after it."""
+    declaration.all_metrics()
+    monkeypatch.setattr(declaration, "_declared", dict(declaration._declared))
+    monkeypatch.setattr(declaration, "_aliases", dict(declaration._aliases))
+    declaration._parsed.cache_clear()
+    yield
+    declaration._parsed.cache_clear()
 
 
 @pytest.fixture

@@ -92,12 +92,6 @@ def test_query_ids_and_texts_are_unique_and_the_size_is_their_number(dataset: di
     assert len({query["query_text"] for query in queries}) == len(queries)
 
 
-def test_types_and_difficulties_are_those_of_the_format_and_all_occur(dataset: dict[str, Any]) -> None:
-    queries = dataset["queries"]
-    assert {query["query_type"] for query in queries} == {"factual", "analytical", "comparative", "temporal"}
-    assert {query["difficulty"] for query in queries} == {"easy", "medium", "hard"}
-
-
 def test_documents_have_plain_line_ends_and_end_in_one(documents: dict[str, str]) -> None:
     for name, text in documents.items():
         assert "\r" not in text, name

@@ -13,8 +13,7 @@ from cases import FERRIES
 from command_lines import rag_eval_ended as rag_eval
 from command_lines import script_ended as script
 from rag_evaluation_framework import evaluate
-from rag_evaluation_framework.datasets.schemas import schema_issues
-from rag_evaluation_framework.datasets.split_build import EvaluationConfig, read_manifest
+from rag_evaluation_framework.datasets.split_build import EvaluationConfig
 
 ROOT = Path(__file__).parents[1]
 KINDS = {"qa": "qa-pair", "summaries": "summary", "citations": "qa-pair", "retrieval": "retrieval-case"}
@@ -47,25 +46,6 @@ def write_raw(folder: Path, *records: dict[str, Any]) -> Path:
 
 def raw(task_id: str, task_type: str = "qa", **fields: Any) -> dict[str, Any]:
     return {"task_id": task_id, "task_type": task_type, "instruction": "q", **fields}
-
-
-def test_from_documents_to_figures_from_wherever_it_is_run(project: Path) -> None:
-    elsewhere = project.parent / "elsewhere"
-    config = ("--config", "../project/configs/default.yaml")
-    for name in ("generate_offline_dataset", "build_evaluation_dataset", "check_processed_corpus"):
-        run = script(name, *config, folder=elsewhere)
-        assert run.returncode == 0, run.stderr
-    assert files_in(elsewhere) == set()
-    manifest = read_manifest(project / DATASETS / "manifest.json")
-    assert set(manifest["splits"]) == set(KINDS)
-    for name, split in manifest["splits"].items():
-        lines = (project / split["path"]).read_text(encoding="utf-8").splitlines()
-        assert len(lines) == split["count"] > 0
-        for line in lines:
-            record = json.loads(line)
-            assert schema_issues(KINDS[name], record) == []
-            assert all(source.startswith("documents/ferries.md#char=") for source in record["sources"])
-            assert all(isinstance(each["score"], float) for each in record["retrieved"])
 
 
 def test_nobody_is_asked_about_retrieval_diagnostics(project: Path) -> None:

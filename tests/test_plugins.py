@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 
 from cases import tables_beside
-from command_lines import Ended, rag_eval
-from own_metrics import own_metrics
+from command_lines import rag_eval, rag_eval_ended
 from rag_evaluation_framework import UsageError, components, evaluate
-from rag_evaluation_framework.cli.main import main
 from rag_evaluation_framework.datasets.recognition import DIALECTS
 from rag_evaluation_framework.extensions import RENDERERS, Registry
 from rag_evaluation_framework.judging.methods import Scoring, opened_methods
@@ -22,7 +20,6 @@ from rag_evaluation_framework.reports.list_blocks import component_rows
 
 TABLES = tables_beside(__file__)
 
-__all__ = ["own_metrics"]
 TEMPLATE = Path(__file__).parents[1] / "examples" / "plugin"
 HANDBOOK = Path(__file__).parents[1] / "examples" / "handbook"
 KINDS: dict[str, Registry[Any]] = {
@@ -84,13 +81,6 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_metrics: None
     return tmp_path
 
 
-def ended(capfd: pytest.CaptureFixture[str], *arguments: str | Path) -> Ended:
-    capfd.readouterr()
-    with pytest.raises(SystemExit) as end:
-        main(list(map(str, arguments)))
-    return Ended(int(end.value.code or 0), *capfd.readouterr())
-
-
 def test_every_kind_is_listed_with_settings_and_package(installed: Path) -> None:
     theirs = {
         kind: [row["written"] for row in component_rows(found) if row["package"] == "house-style 0.1.0"]
@@ -105,16 +95,16 @@ def test_every_kind_is_listed_with_settings_and_package(installed: Path) -> None
     assert "chunker 'gone' of broken-parts 0.1.0 cannot be loaded: AttributeError" in " ".join(listed.split())
 
 
-def test_the_components_of_a_plugin_do_their_work(installed: Path, capfd: Any) -> None:
+def test_the_components_of_a_plugin_do_their_work(installed: Path) -> None:
     evaluation = evaluate(
         "page.faq.md", target='looked_up(path="page.faq.md")', metrics=["exact_match", "terseness(words=2)"]
     )
     # Three words each, of which two are not too many.
     assert evaluation.render("line").startswith("page: exact_match 1.00, terseness(words=2) 0.67")
     parts = ("--chunker", "paragraphs(longest=500)", "--embedder", "letters", "--store", "plain")
-    sources = (HANDBOOK / "documents", "--dataset", HANDBOOK / "questions.eval.json")
-    done = ended(capfd, "retrieval", *sources, *parts, "--reranker", "shortest")
-    assert (done.code, done.err.count("Traceback")) == (0, 0), done.err
+    sources = (f"{HANDBOOK}/documents", "--dataset", f"{HANDBOOK}/questions.eval.json")
+    done = rag_eval_ended("retrieval", *sources, *parts, "--reranker", "shortest")
+    assert (done.returncode, done.stderr.count("Traceback")) == (0, 0), done.stderr
 
 
 def test_a_judge_of_a_plugin_is_written_like_any_component(installed: Path) -> None:
@@ -133,10 +123,10 @@ def test_a_judge_of_a_plugin_is_written_like_any_component(installed: Path) -> N
 
 @pytest.mark.parametrize(("part", "told"), TABLES["broken_parts"])
 def test_what_breaks_in_a_plugin_is_told_as_its_own(
-    installed: Path, capfd: Any, part: tuple[str, str], told: str
+    installed: Path, part: tuple[str, str], told: str
 ) -> None:
-    sources = (HANDBOOK / "documents", "--dataset", HANDBOOK / "questions.eval.json", "--store", "exact")
-    done = ended(capfd, "retrieval", *sources, *part)
-    assert done.code == 2
-    assert told in done.err
-    assert "Traceback" not in done.err
+    sources = (f"{HANDBOOK}/documents", "--dataset", f"{HANDBOOK}/questions.eval.json", "--store", "exact")
+    done = rag_eval_ended("retrieval", *sources, *part)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr

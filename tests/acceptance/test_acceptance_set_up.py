@@ -127,7 +127,3 @@ def test_the_demo_leaves_its_runs_and_its_page(rag_eval: Commands, folder: Path)
     pair = rag_eval("compare", "shown/runs/" + runs[1]["run_id"], "shown/runs/" + runs[2]["run_id"], "--json")
     (answers,) = pair.ok().json["answers"]
     assert (len(answers["better"]), len(answers["worse"])) == (1, 0)
-    rag_eval("demo", "shown").refused("--force")
-    (folder / "mine").mkdir()
-    (folder / "mine" / "thesis.md").write_text("mine")
-    rag_eval("demo", "mine", "--force").refused("mine")

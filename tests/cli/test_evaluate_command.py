@@ -31,12 +31,6 @@ TABLES = tables_beside(__file__)
 
 MANIFEST = PROJECT.replace(", faithfulness]", "]").replace("      toxicity: 0.90\n", "")
 MANIFEST = MANIFEST.replace("[toxicity, token_f1]", "[token_f1, latency]")
-SEED_MANIFEST = (
-    MANIFEST.replace("[string_match, answer_similarity]", "[faithfulness, context_recall]")
-    .replace("[token_f1, latency]", "[toxicity, bias]")
-    .replace("string_match: 0.75", "faithfulness: 0.75")
-    .replace("token_f1: {min: 0.3}", "toxicity: {min: 0.3}")
-)
 
 
 @pytest.fixture
@@ -69,36 +63,6 @@ def test_a_threshold_on_the_command_line_switches_the_gate_on(
     target = write_function(project, "sound", "return f'The answer to {question}'")
     line = ("evaluate", "evals/safety.jsonl", "--target", target, "--threshold", bound)
     assert to_the_end(agentspec.main, *line).code == code
-
-
-def test_metrics_that_cannot_be_measured_are_a_clear_error_before_any_request(
-    evaluate: Command, project: Path, server: RunningServer
-) -> None:
-    (project / "agent.yaml").write_text(SEED_MANIFEST)
-    before = server.log()["received"]
-    ended = evaluate("--url", server.url)
-    assert (ended.code, ended.out) == (2, "")
-    lines = ended.err.splitlines()
-    # Faithfulness and toxicity are screened offline; contexts are missing, and bias needs a judge.
-    assert [line for line in lines if "which faithfulness and context_recall need" in line]
-    assert [line for line in lines if "which context_recall needs" in line]
-    (bias,) = (line for line in lines if "bias" in line)
-    assert bias.startswith("agentspec: agent.yaml:8:")
-    assert "needs a judge, or no gate: give --judge-model" in bias
-    assert server.log()["received"] == before
-    assert not (project / "runs").exists()
-
-
-def test_relevancy_needs_a_model_under_the_gate_and_an_embedder_is_one(
-    evaluate: Command, project: Path
-) -> None:
-    target = write_function(project, "other", "return 'Nobody can tell.'")
-    gate = ("--target", target, "--dataset", "rag-quality", "-m", "answer_relevancy", "--threshold")
-    ended = evaluate(*gate, "answer_relevancy=0.1", "--dry-run")
-    assert ended.code == 2
-    assert "answer_relevancy: needs an embedding model or a judge, or no gate: give --embedder" in ended.err
-    assert evaluate(*gate, "answer_relevancy=0.1").code == 2
-    assert evaluate(*gate, "answer_relevancy=1.0", "--embedder", "hashing").code == 1
 
 
 def test_a_threshold_that_words_do_not_reach_on_right_answers_is_warned_about(

@@ -64,11 +64,6 @@ def test_several_runs_are_compared_with_the_first(folder: Path) -> None:
     assert sorted(grades) == [[0, 0]] * 3 + [[0, 2]] * 3
 
 
-def test_what_is_not_a_run_is_said_in_a_line(folder: Path) -> None:
-    ended = rag_eval("report", "nowhere")
-    assert str(ended.exception).startswith('there is no run "nowhere" in runs')
-
-
 def test_an_evaluation_writes_its_own_page_and_large_data_are_compressed(folder: Path) -> None:
     run = sorted((folder / "runs").iterdir())[0]
     loaded = load(run)

@@ -85,9 +85,6 @@ def test_a_dataset_that_holds_its_documents_is_corpus_and_questions_at_once(tmp_
         ([], "corpus: expected a folder of documents"),
         ([DOCUMENTS, "--dataset", "nothing"], "there is no file nothing, and no dataset of that name"),
         ([DOCUMENTS, "--dataset", QUESTIONS, "-k", "0"], "k: expected a whole number of at least 1, got 0"),
-        ([DOCUMENTS, "--dataset", QUESTIONS, "--chunker", "recursive(size=1)"], "recursive(size=1)"),
-        ([DOCUMENTS, "--dataset", QUESTIONS, "--level", "chunk"], "expected relevant chunk ids"),
-        ([DOCUMENTS, "--dataset", QUESTIONS, "--glob", "*.rst"], "a pattern that matches a file"),
     ],
 )
 def test_wrong_input_is_one_line_and_exit_code_2(tmp_path: Path, arguments: list[str], message: str) -> None:

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from cases import tables_beside
 from rag_evaluation_framework import (
     CharacterSpan,
-    Chunk,
     ChunkId,
     ChunkRegistry,
     ContextCitation,
@@ -31,7 +30,6 @@ from rag_evaluation_framework import (
     Score,
     SpanCitation,
     Turn,
-    generate_chunk_id,
     generate_pa_chunk_id,
 )
 from rag_evaluation_framework.records.citations import TokenSpanCitation, place_in, range_counted_in
@@ -113,10 +111,6 @@ def test_span_overlap_counts_shared_characters(
     assert first.length() == len(range(*a))
 
 
-def test_spans_that_only_touch_do_not_overlap() -> None:
-    assert not CharacterSpan(DOC, 0, 5).overlaps(CharacterSpan(DOC, 5, 9))
-
-
 def test_a_document_gives_the_characters_of_a_span_by_code_points() -> None:
     document = Document(DOC, "你好👋🏽, World!")
     assert document.text_of(CharacterSpan(DOC, 2, 4)) == "👋🏽"
@@ -167,11 +161,6 @@ def place(text: str, doc_id: DocumentId, start: int) -> PositionAwareChunk:
     return PositionAwareChunk(generate_pa_chunk_id(text), text, doc_id, start, start + len(text))
 
 
-def test_ids_are_the_first_twelve_digits_of_the_sha256() -> None:
-    assert generate_chunk_id("Hello, World!") == "chunk_dffd6021bb2b"
-    assert generate_pa_chunk_id("Hello, World!") == "pa_chunk_dffd6021bb2b"
-
-
 def test_the_same_text_in_two_places_shares_an_id_and_keeps_both_places() -> None:
     registry = ChunkRegistry()
     first, second, third = place("same", A, 10), place("same", A, 90), place("same", B, 10)
@@ -180,16 +169,6 @@ def test_the_same_text_in_two_places_shares_an_id_and_keeps_both_places() -> Non
     assert registry.get_pa_chunk(first.id) is first
     assert registry.get_span(first.id) == CharacterSpan(A, 10, 14)
     assert registry.get_spans(first.id) == [first.to_span(), second.to_span(), third.to_span()]
-
-
-def test_both_kinds_are_registered_and_found_by_the_short_names_too() -> None:
-    registry = ChunkRegistry()
-    plain = Chunk(generate_chunk_id("text"), "text", A)
-    placed = place("text", A, 0)
-    registry.register(plain)
-    registry.register(placed)
-    assert registry.get(plain.id) is registry.get_chunk(plain.id) is plain
-    assert registry.get(placed.id) is placed
 
 
 def test_an_unknown_id_is_none() -> None:
