@@ -35,6 +35,7 @@ from rag_evaluation_framework.retrieval.pipeline import chunk_corpus
 from rag_evaluation_framework.retrieval.sweep import grid_of
 from rag_evaluation_framework.synthesis.extractive import generate_extractively
 from rag_evaluation_framework.workers import Workers, all_but_one, in_order, in_own_thread
+from run_files import plain_journal
 from squares import Lengths, Squares
 
 HANDBOOK = Path(__file__).parents[1] / "examples" / "handbook"
@@ -244,7 +245,7 @@ def test_recorded_answers_give_the_same_bytes_with_1_2_and_4_workers(tmp_path: P
         options, folder = Options(workers=workers), tmp_path / str(workers)
         result = evaluate(data, metrics=["faithfulness"], options=options, runs_directory=folder)
         assert result.folder is not None
-        lines = (result.folder / "journal.jsonl").read_text(encoding="utf-8").splitlines()
+        lines = plain_journal(result.folder).read_text(encoding="utf-8").splitlines()
         entries = [json.loads(line)["entry"] for line in lines]
         written = [(entry["index"], entry["result"]) for entry in entries]
         blames = (result.folder / "blame.jsonl.zst").read_bytes()
