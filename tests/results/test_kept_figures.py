@@ -18,6 +18,7 @@ from rag_evaluation_framework.datasets.rows import PlainRows
 from rag_evaluation_framework.files.strict_json import write_lines
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.results import journal, kept_data, run_evaluations
+from rag_evaluation_framework.results.run_figures import FIGURES_FILE
 from rag_evaluation_framework.results.run_folder import RunFolder
 from run_files import plain_journal
 
@@ -71,7 +72,7 @@ def folder_of(evaluation: Evaluation) -> Path:
 
 def test_what_is_kept_shows_what_would_be_read(tmp_path: Path) -> None:
     made = run(tmp_path)
-    kept = folder_of(made) / run_evaluations.FIGURES_FILE
+    kept = folder_of(made) / FIGURES_FILE
     from_kept = told(load(folder_of(made)))  # type: ignore[arg-type]
     kept.unlink()
     assert told(load(folder_of(made))) == from_kept  # type: ignore[arg-type]
@@ -107,21 +108,6 @@ def test_a_resume_of_a_complete_run_reads_no_more_than_the_worst_answers(
     assert (again.returncode, again.stdout) == (0, first.stdout)
     assert len(entries) == read
     assert {each.name: each.read_bytes() for each in path.iterdir() if each.name != "lock"} == before
-
-
-def test_answers_that_decline_are_named_without_reading_the_run_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = ["What is in box 1?", "What is in box 2?"]
-    records = [{"id": f"r{n}", "question": each, **answer(each)} for n, each in enumerate(asked, start=1)]
-    records[1]["answer"] = "I don't know what is in it."
-    made = evaluate(records, runs_directory=tmp_path, metrics=["faithfulness"])
-    whole, entries = journal.entry_from, list[bytes]()
-    monkeypatch.setattr(journal, "entry_from", lambda content: entries.append(content) or whole(content))
-    screen = made.render()
-    assert 'Excluded from faithfulness: 1 "don\'t know" (r2).' in screen
-    assert not entries
-    assert load(folder_of(made)).render() == screen  # type: ignore[union-attr]
 
 
 def test_answers_that_come_in_any_order_are_told_as_in_theirs(tmp_path: Path) -> None:
@@ -183,7 +169,7 @@ def test_figures_are_kept_for_their_files_only(tmp_path: Path) -> None:
     lines = plain_journal(folder.path).read_bytes().splitlines(keepends=True)
     folder.journal_path.write_bytes(b"".join(reversed(lines)))
     assert not run_evaluations.are_figures_kept(folder)
-    (folder.path / run_evaluations.FIGURES_FILE).write_text("{", encoding="utf-8")
+    (folder.path / FIGURES_FILE).write_text("{", encoding="utf-8")
     assert not run_evaluations.are_figures_kept(folder)
     assert load(folder.path).runs[0].metrics == made.runs[0].metrics  # type: ignore[union-attr]
     samples_at(tmp_path / "boxes.jsonl", 41)

@@ -9,7 +9,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
 from math import ceil, floor
 from pathlib import Path
 from shlex import join, quote
@@ -51,7 +50,6 @@ from rag_evaluation_framework.reports.system_blocks import describe_systems, sys
 from rag_evaluation_framework.results.evaluations import Evaluation, unscored
 from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS
 from rag_evaluation_framework.results.regressions import NOTHING_IN_COMMON
-from rag_evaluation_framework.results.run_evaluations import MOST_UNSCORED, unscored_rows
 from rag_evaluation_framework.results.run_folder import CELLS, in_runs, run_paths, short_id
 from rag_evaluation_framework.results.summaries import RELIABILITY, Figure, Unscored
 from rag_evaluation_framework.results.verdicts import (
@@ -459,6 +457,9 @@ def _some(count: int | None, total: int) -> str:
     return "none" if not count else "all" if count == total else f"{count:,}"
 
 
+_MOST_NAMED = 1000
+
+
 def not_counted(evaluation: Evaluation) -> Iterator[str]:
     """Say which answers refuse, don't know or ask back, and from which metrics they are excluded."""
     reasons = {NOT_ANSWERED[kind]: words for kind, words in _NOT_COUNTED.items()}
@@ -467,9 +468,9 @@ def not_counted(evaluation: Evaluation) -> Iterator[str]:
     counts: Mapping[str, int] = {
         each.reason: each.count for figure in evaluation.metrics.values() for each in figure.reasons
     }
-    if not counts.keys() & reasons.keys() or evaluation.counts.total > MOST_UNSCORED:
+    if not counts.keys() & reasons.keys() or evaluation.counts.total > _MOST_NAMED:
         return
-    for row in chain.from_iterable(map(unscored_rows, evaluation.runs)):
+    for row in evaluation.rows:
         found = {each.reason: each.metric for each in row.scores if each.reason in reasons}
         for reason, metric in found.items():
             names[reasons[str(reason)]].append(sample_name(row))

@@ -62,7 +62,7 @@ class StoredPages:
         stamp = self._stamp()
         with self._lock:
             if self._list[0] != stamp:
-                found = [asdict(each) for each in stored_results(self._runs, keep=False)]
+                found = [asdict(each) for each in stored_results(self._runs)]
                 self._list = stamp, [{**each, "key": _key(Path(each["path"]))} for each in found]
             grades = {grade: name_of_state(grade) for grade in GRADES}
             return {"results": self._list[1], "grades": grades, **self.state()}

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from rag_evaluation_framework.files.access import compressing, named_compression
+from rag_evaluation_framework.files.access import compressing, named_compression, open_reading
 from rag_evaluation_framework.files.atomic import Aside, atomic_writer
-from rag_evaluation_framework.files.strict_json import encode, encode_unchecked, read_lines
+from rag_evaluation_framework.files.strict_json import encode, encode_unchecked
 from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame
 from rag_evaluation_framework.results.journal import JournalEntry
 from rag_evaluation_framework.results.run_folder import OWN_LIMITS
@@ -55,9 +55,13 @@ def write_blames(path: Path, lines: Iterable[bytes]) -> None:
 
 def read_blames(path: Path, *, only: Container[str] | None = None) -> Iterator[tuple[str, Blame | None]]:
     """Yield what :func:`write_blames` wrote, of ``only`` some samples where they are named."""
-    for _, (sample_id, written) in read_lines(path, limits=OWN_LIMITS):
-        if only is None or sample_id in only:
-            yield sample_id, read_blame(written)
+    with open_reading(path, limits=OWN_LIMITS, max_line_bytes=None) as lines:
+        for sample_id, written in map(_lines.decode, lines):
+            if only is None or sample_id in only:
+                yield sample_id, read_blame(msgspec.json.decode(written))
+
+
+_lines = msgspec.json.Decoder(tuple[str, msgspec.Raw])
 
 
 def blame_fields(blame: Blame | None) -> Any:

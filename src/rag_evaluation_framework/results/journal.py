@@ -349,10 +349,15 @@ def _read_index(path: Path, total: int) -> JournalIndex:
 
 def read_entries(path: Path, offsets: Iterable[int]) -> Iterator[JournalEntry]:
     """Yield the entries that start at these offsets of an index, those that are there."""
+    return map(entry_from, read_contents(path, offsets))
+
+
+def read_contents(path: Path, offsets: Iterable[int]) -> Iterator[bytes]:
+    """Yield the bytes of the entries that start at these offsets, those that are there."""
     with opened_journal(path) as file:
         for offset in offsets:
             if file is not None and offset != _NOT_THERE:
-                yield entry_from(_content_at(file, offset))
+                yield _content_at(file, offset)
 
 
 _PACKED = ".zst"

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, BinaryIO, Generic, TypeVar, overload
 
 import msgspec
 from msgspec.structs import replace
@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from rag_evaluation_framework.datasets.dialect import needs_no_id
 from rag_evaluation_framework.errors import InputError, Issue, StorageError, counted, invalid
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import named_compression, read_bytes
+from rag_evaluation_framework.files.access import named_compression, open_reading, read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.files.strict_json import read_lines, write_lines
 from rag_evaluation_framework.records.documents import Document, DocumentId, DocumentNames
@@ -181,8 +181,19 @@ def samples_at(folder: Path, places: frozenset[int]) -> dict[int, Sample]:
     path, last = folder / SAMPLES_FILE, max(places, default=-1)
     if not path.is_file():
         return {}
-    lines = islice(enumerate(read_lines(path, limits=OWN_LIMITS, is_own=True)), last + 1)
-    return {place: _sample(written) for place, (_, written) in lines if place in places}
+    with open_samples(path) as lines:
+        found = enumerate(islice(lines, last + 1))
+        return {place: sample_from(line) for place, line in found if place in places}
+
+
+def open_samples(path: Path) -> BinaryIO:
+    """Open the samples that a run keeps: a line for each."""
+    return open_reading(path, limits=OWN_LIMITS, max_line_bytes=None)
+
+
+def sample_from(line: bytes) -> Sample:
+    """Return the sample in a line."""
+    return _sample(msgspec.json.decode(line))
 
 
 def _sample(written: Mapping[str, Any]) -> Sample:

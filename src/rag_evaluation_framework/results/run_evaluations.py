@@ -1,13 +1,8 @@
-"""One run on the disk summed up, its worst answers, and its figures kept beside it.
-
-The figures of a complete run are written into its folder. They hold while the journal, the list of samples,
-the blame and the results document are the files they were, and for the same thresholds and metrics; then
-nothing has to be read again. The file may be deleted at any time.
-"""
+"""One run on the disk summed up, and its worst answers; its figures are kept beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from heapq import nsmallest
 from operator import itemgetter
@@ -19,12 +14,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import InputError, StorageError
-from rag_evaluation_framework.files.access import read_bytes, stamp_of
-from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.judging.verdict import AnswerCounts, verdict_as_read
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome
 from rag_evaluation_framework.records.samples import question_numbers
 from rag_evaluation_framework.records.scores import Blame
+from rag_evaluation_framework.results.answer_labels import AnswerLabels
 from rag_evaluation_framework.results.breakdowns import read_blames
 from rag_evaluation_framework.results.evaluations import Evaluation, Kind, Row, rows_of_folder, summed_up
 from rag_evaluation_framework.results.gate import (
@@ -37,10 +31,10 @@ from rag_evaluation_framework.results.gate import (
 from rag_evaluation_framework.results.journal import read_entries
 from rag_evaluation_framework.results.kept_data import read_unstable, samples_at
 from rag_evaluation_framework.results.results_documents import keep_results
+from rag_evaluation_framework.results.run_figures import keep_figures, read_figures
 from rag_evaluation_framework.results.run_folder import RunFolder, Samples, labels_beside
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Columns, Counts, Figure, Performance
 from rag_evaluation_framework.results.verdicts import Threshold
-from rag_evaluation_framework.version import __version__
 
 
 def evaluation_of_run(
@@ -113,10 +107,6 @@ def suite(head: RunHead, parts: Mapping[str, Evaluation], **more: Any) -> Evalua
     )
 
 
-MOST_UNSCORED = 1000
-"""Of how many rows without a score it is remembered which they are."""
-
-
 # The answers of a run that reports list, the worst of them first.
 
 KEPT = 30
@@ -160,12 +150,6 @@ def worst_rows(run: Evaluation, most: int = KEPT) -> WorstRows:
     return worst.found()
 
 
-def unscored_rows(run: Evaluation) -> Iterable[Row]:
-    """Return the rows that lack a score, the first of them; all rows, where it is not known which do."""
-    known: list[Row] | None = getattr(run.read_rows, "unscored", None)
-    return run.rows if known is None else known
-
-
 def directions_of(run: Evaluation) -> dict[str, bool]:
     """Return of each metric whether more is better."""
     return {name: figure.higher_is_better for name, figure in run.metrics.items()}
@@ -196,8 +180,6 @@ class RunRows:
         self.directions: Mapping[str, bool] = {}
         self.kept_worst: list[tuple[int, float, int]] | None = None
         """What the worst are ordered by, as the folder keeps it."""
-        self.unscored: list[Row] | None = None
-        """The first rows that lack a score, once all were read."""
         self.made_for: list[Any] = []
         self.labels, self.asked = labels_beside(folder.path.parent), set[int]()
         """The labels that its answers are read with, and the numbers of its questions."""
@@ -211,13 +193,11 @@ class RunRows:
 
     def __call__(self) -> Iterator[Row]:
         """Yield the finished samples."""
-        worst, unscored = WorstAnswers(self.directions), list[Row]()
+        worst = WorstAnswers(self.directions)
         for row in self.with_verdicts():
             worst.add(row)
-            if len(unscored) < MOST_UNSCORED and any(score.value is None for score in row.scores):
-                unscored.append(row)
             yield row
-        self._worst, self.unscored = worst.found(), unscored
+        self._worst = worst.found()
 
     def with_verdicts(self) -> Iterator[Row]:
         """Yield the finished samples with their verdicts, and with what is known of causes."""
@@ -230,11 +210,12 @@ class RunRows:
     def worst(self) -> WorstRows | None:
         """Return the worst rows, where they are known."""
         if self._worst is None and self.kept_worst is not None and self._samples is not None:
-            rows = {row.index: row for row in self._at(sorted(order[-1] for order in self.kept_worst))}
+            rows = {row.index: row for row in self.at(sorted(order[-1] for order in self.kept_worst))}
             self._worst = tuple((order, rows[order[-1]]) for order in self.kept_worst)
         return self._worst
 
-    def _at(self, places: Sequence[int]) -> Iterator[Row]:
+    def at(self, places: Sequence[int]) -> Iterator[Row]:
+        """Yield the finished samples at some places of the dataset, in its order."""
         if not places:
             return
         index = self._folder.index()
@@ -242,7 +223,8 @@ class RunRows:
             raise InputError(index.problems)
         samples = samples_at(self._folder.path, frozenset(places))
         if len(samples) < len(places):  # the run does not keep its samples
-            yield from self()
+            wanted = frozenset(places)
+            yield from (row for row in self.with_verdicts() if row.index in wanted)
             return
         ids = {sample.id for sample in samples.values()}
         blames = dict(read_blames(self._folder.blame_path, only=ids)) if self._is_blamed else {}
@@ -261,24 +243,13 @@ def _decided(row: Row, blame: Blame | None, bounds: tuple[Threshold, ...]) -> Ro
 
 # The figures of a run, as they are kept.
 
-FIGURES_FILE = "figures.json"
 _NUMBERS = {"values": np.float64, "statuses": np.uint8, "draws": np.int8}
 _AS_THEY_ARE = ("counts", "answers", "performance", "intervals")
-_MADE_FROM = (
-    "journal.jsonl",
-    "journal.jsonl.zst",
-    "data.jsonl.zst",
-    "blame.jsonl",
-    "blame.jsonl.zst",
-    "results.json",
-)
 
 
 class _KeptFigures(msgspec.Struct, frozen=True, kw_only=True):
     """What an evaluation holds but for its rows; numbers of samples are bytes in base 64."""
 
-    version: str
-    files: dict[str, list[int] | None]
     made_for: list[Any]
     labels: str
     asked: bytes
@@ -340,8 +311,6 @@ def _keep_figures(evaluation: Evaluation) -> None:
         return
     columns = evaluation.columns
     kept = _KeptFigures(
-        version=__version__,
-        files=_stamps(folder),
         made_for=rows.made_for,
         labels=rows.labels_digest,
         asked=np.array(sorted(rows.asked), np.uint64).tobytes(),
@@ -354,22 +323,27 @@ def _keep_figures(evaluation: Evaluation) -> None:
         worst=[order for order, _ in found],
         **{name: getattr(evaluation, name) for name in _AS_THEY_ARE},
     )
-    with suppress(StorageError, TypeError, ValueError):  # a plug-in's details may be anything
-        write_bytes_atomically(folder / FIGURES_FILE, msgspec.json.encode(kept))
+    with suppress(TypeError, ValueError):  # a plug-in's details may be anything
+        keep_figures(RunFolder.at(folder), rows.labels_digest, msgspec.json.encode(kept))
+
+
+class _Asked(msgspec.Struct):
+    asked: bytes
+
+
+def may_concern(labels: AnswerLabels | None, folder: Path) -> bool:
+    """Return False if no labels are about questions of a run, nor were, as its figures tell."""
+    found = read_figures(folder)
+    if labels is None or found is None or found[0].labels:
+        return labels is not None
+    asked = msgspec.json.decode(found[1], type=_Asked).asked
+    return bool(labels.digest(np.frombuffer(asked, np.uint64).tolist()))
 
 
 def _read_figures(folder: RunFolder, made_for: Sequence[Any] | None = None) -> _KeptFigures | None:
-    path = folder.path / FIGURES_FILE
-    if not path.is_file():
-        return None
+    found = read_figures(folder.path)
     try:
-        kept = msgspec.json.decode(read_bytes(path), type=_KeptFigures)
-    except (StorageError, InputError, msgspec.MsgspecError):
+        kept = None if found is None else msgspec.json.decode(found[1], type=_KeptFigures)
+    except msgspec.MsgspecError:
         return None
-    is_ours = kept.version == __version__ and kept.files == _stamps(folder.path)
-    return kept if is_ours and made_for in (None, kept.made_for) else None
-
-
-def _stamps(folder: Path) -> dict[str, list[int] | None]:
-    """Return what changes with every writing of the files that figures are made from."""
-    return {name: stamp_of(folder / name) for name in _MADE_FROM}
+    return kept if kept is not None and made_for in (None, kept.made_for) else None

@@ -83,7 +83,9 @@ from rag_evaluation_framework.results.journal import (
     JournalEntry,
     JournalIndex,
     empty_index,
+    entry_from,
     pack_journal,
+    read_contents,
     read_entries,
     read_index,
 )
@@ -522,10 +524,14 @@ class RunFolder:
         Memory does not grow with the run. Damage in the middle of the journal, or two different results for
         one sample, is an :class:`InputError` before anything is yielded.
         """
+        return map(entry_from, self.contents())
+
+    def contents(self) -> Iterator[bytes]:
+        """Yield the bytes of the entry of each finished sample, as :meth:`entries` do."""
         index = self.index()
         if index.problems:
             raise InputError(index.problems)
-        yield from read_entries(self.journal_path, index.offsets)
+        yield from read_contents(self.journal_path, index.offsets)
 
     def entry_at(self, offset: int) -> JournalEntry:
         """Read the entry that starts at an offset of the journal."""

@@ -2,93 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import InputError, RagEvalError, StorageError, UsageError
-from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import is_settled, read_bytes, stamp_of
-from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.records.runs import RunCounts, RunHead, SampleChoice
 from rag_evaluation_framework.records.samples import RECORDED_ROWS
+from rag_evaluation_framework.results.run_figures import read_figures
 from rag_evaluation_framework.results.run_folder import (
     CELLS,
     DEFAULT_RUNS_DIRECTORY,
-    SAMPLES_FILE,
     RunFolder,
     RunState,
     run_paths,
 )
-from rag_evaluation_framework.structs import asdict
-from rag_evaluation_framework.version import __version__
-
-# Summaries of runs and results, kept beside them so that a list of hundreds need not read every file whole.
-#
-# A summary holds only while the files that it was made from are the same: their sizes, times and places on
-# the disk are compared each time, and where anything differs it is made again. Files that were written a
-# moment ago may be written again without a trace, so what is made from them is not kept.
-
-SUMMARIES_FILE = "summaries.json"
-"""What a directory of runs keeps for the lists of them; it may be deleted at any time."""
-
-_FEWEST = 20
-_SETTLED_NS = 2_000_000_000
-
-Summary = TypeVar("Summary")
-
-
-class Summaries:
-    """The summaries of one kind in a directory: those that were kept, and those made now."""
-
-    def __init__(self, directory: Path, kind: Literal["runs", "results"]) -> None:
-        self._path, self._kind = directory / SUMMARIES_FILE, kind
-        self._kept = _kept_at(self._path).get(kind, {})
-        self._now: dict[str, dict[str, Any]] = {}
-        self._has_more = False
-
-    def of(
-        self, name: str, files: Sequence[Path], kind: type[Summary], *, make: Callable[[], Summary]
-    ) -> Summary:
-        """Return the summary of this name as it was kept, if its files are the same, or make it."""
-        stamps = [stamp_of(path) for path in files]
-        entry = self._kept.get(name)
-        if isinstance(entry, dict) and entry.get("files") == stamps:
-            with suppress(msgspec.ValidationError, KeyError):
-                found = msgspec.convert(entry["summary"], kind)
-                self._now[name] = entry
-                return found
-        made = make()
-        if all(is_settled(each, since=_SETTLED_NS) for each in stamps if each is not None):
-            self._now[name] = {"files": stamps, "summary": asdict(made)}
-            self._has_more = True
-        return made
-
-    def keep(self) -> None:
-        """Write them for the next list, if there are many and some are new; a disk that refuses is let be."""
-        if not self._has_more or len(self._now) < _FEWEST or not self._path.parent.is_dir():
-            return
-        document = {**_kept_at(self._path), "version": __version__, self._kind: self._now}
-        with suppress(RagEvalError, OSError):
-            write_bytes_atomically(self._path, msgspec.json.encode(document))
-
-
-def _kept_at(path: Path) -> dict[str, dict[str, Any]]:
-    """Return what this version kept, by kind; nothing where that cannot be read."""
-    if not path.is_file():
-        return {}
-    try:
-        document = strict_json.decode(read_bytes(path), file=str(path))
-    except RagEvalError:
-        return {}
-    if not isinstance(document, dict) or document.get("version") != __version__:
-        return {}
-    return {name: each for name, each in document.items() if isinstance(each, dict)}
-
 
 # The runs of a directory, and how far each is.
 
@@ -124,29 +55,22 @@ class ListedRun(msgspec.Struct, frozen=True):
 
 
 def list_runs(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> list[ListedRun]:
-    """Return the runs of a directory by name; a directory that does not exist has none.
-
-    Of many runs the summaries are kept, so that the next list reads only what has changed.
-    """
-    directory, found = Path(runs_directory), []
-    summaries = Summaries(directory, "runs")
-    for path in run_paths(directory):
+    """Return the runs of a directory by name; a directory that does not exist has none."""
+    found = []
+    for path in run_paths(Path(runs_directory)):
         try:
             folder = RunFolder.at(path)
-            found.append(ListedRun(path, _summary(folder, summaries), folder))
+            found.append(ListedRun(path, _summary(folder), folder))
         except RagEvalError as error:
             found.append(ListedRun(path, RunSummary(state="broken", error=str(error))))
-    summaries.keep()
     return found
 
 
-def _summary(folder: RunFolder, summaries: Summaries) -> RunSummary:
+def _summary(folder: RunFolder) -> RunSummary:
     if folder.owner is not None:
         return replace(_summed_up(folder), state="running")
-    folders = [folder.path, *(folder.cells() if CELLS in folder.head.configuration else ())]
-    names = ("head.json", SAMPLES_FILE, "journal.jsonl", "journal.jsonl.zst", folder.judged_path.name)
-    files = [each / name for each in folders for name in names]
-    return summaries.of(folder.path.name, files, RunSummary, make=lambda: _summed_up(folder))
+    figures = read_figures(folder.path)
+    return _summed_up(folder) if figures is None else RunSummary(state="complete", counts=figures[0].counts)
 
 
 def _summed_up(folder: RunFolder) -> RunSummary:
@@ -200,6 +124,8 @@ def tied_runs(named: RunFolder, tie: str) -> Iterator[RunFolder]:
     directory, leader_id = named.path.parent, named.head.configuration.get(tie)
     leader = RunFolder.open(leader_id, directory) if leader_id else named
     yield leader
+    if len(leader.head.configuration.get("datasets", ())) == 1:
+        return
     for path in run_paths(directory):
         try:
             folder = RunFolder.at(path)

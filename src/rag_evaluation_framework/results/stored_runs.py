@@ -40,7 +40,7 @@ from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.journal import Journal, written_entry
 from rag_evaluation_framework.results.kept_data import kept_samples
 from rag_evaluation_framework.results.results_documents import VERDICT_FILE, keep_verdict, labels_digest
-from rag_evaluation_framework.results.run_evaluations import evaluation_of_run, suite, written
+from rag_evaluation_framework.results.run_evaluations import evaluation_of_run, may_concern, suite, written
 from rag_evaluation_framework.results.run_folder import (
     CELLS,
     DEFAULT_RUNS_DIRECTORY,
@@ -50,12 +50,11 @@ from rag_evaluation_framework.results.run_folder import (
     is_results_of_run,
     is_run,
     labels_beside,
-    labels_file,
     listed_samples,
     run_paths,
     runs_ending_in,
 )
-from rag_evaluation_framework.results.run_groups import RunGroup, Summaries, list_runs
+from rag_evaluation_framework.results.run_groups import RunGroup, list_runs
 from rag_evaluation_framework.results.storage import (
     SUFFIXES,
     evaluation_of_document,
@@ -135,7 +134,8 @@ def stored_answers(path: Path, known: Any) -> tuple[Mapping[str, Any] | None, st
     folder, counts = path.parent, known if isinstance(known, Mapping) else None
     is_of_run = is_results_of_run(path)
     is_labeled = counts is not None and bool(as_mapping(counts.get("by")).get("person"))
-    if not is_labeled and not labels_beside(folder.parent if is_of_run else None):
+    labels = labels_beside(folder.parent if is_of_run else None)
+    if not is_labeled and (not labels or (is_of_run and not may_concern(labels, folder))):
         return counts, None
     if not is_of_run:
         return evaluation_of_document(readable_results(path)).answers.to_dict(), None
@@ -430,29 +430,14 @@ class StoredResult(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
-def stored_results(runs_directory: str | Path, *, keep: bool = True) -> list[StoredResult]:
-    """Return what is stored in the runs directory and in the project's results, the latest first.
-
-    Of many results the summaries are kept, unless ``keep`` is off.
-    """
-    runs = [run_path / RESULTS_NAME for run_path in run_paths(Path(runs_directory))]
-    results, of_runs = results_directory(), {path.parent.name for path in runs if path.is_file()}
+def stored_results(runs_directory: str | Path) -> list[StoredResult]:
+    """Return what is stored in the runs directory and in the project's results, the latest first."""
+    runs = [path for each in run_paths(Path(runs_directory)) if (path := each / RESULTS_NAME).is_file()]
+    results, of_runs = results_directory(), {path.parent.name for path in runs}
     stored = results_paths(results) if results.is_dir() else []
     # What a project keeps of a run is listed with the run, which knows its verdict too.
     stored = [path for path in stored if named_id(path) not in of_runs]
-    summaries, labels = Summaries(Path(runs_directory), "results"), labels_file(Path(runs_directory))
-    found = [
-        summaries.of(
-            str(path),
-            (path, path.with_name(VERDICT_FILE), labels),
-            StoredResult,
-            make=partial(_stored_result, path),
-        )
-        for path in (*runs, *stored)
-        if path.is_file()
-    ]
-    if keep:
-        summaries.keep()
+    found = map(_stored_result, (*runs, *stored))
     return sorted(found, key=lambda each: (each.when or "", each.id), reverse=True)
 
 
