@@ -173,6 +173,14 @@ def test_an_interrupted_run_is_resumed_with_what_it_has(project: Path) -> None:
     assert {each["state"] for each in said(project, "runs")} == {"complete"}
 
 
+def test_the_noise_of_a_run_is_measured_from_where_it_stopped(project: Path) -> None:
+    ended = rag_eval_ended(
+        "aa", "agent.yaml", "--target", "assistant:answer", "--resume", "--json", folder=project
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert {each["state"] for each in said(project, "runs")} == {"complete"}
+
+
 def test_a_run_of_which_the_end_is_torn_loses_only_that(project: Path) -> None:
     (journal,) = project.glob("runs/*_001/journal.jsonl")
     journal.write_bytes(journal.read_bytes()[:-20])
