@@ -433,8 +433,6 @@ def _is_doubtful(words: list[str], place: int) -> bool:
             return False
         if is_auxiliary(words, later) or (words[later] in PLAIN_VERBS and words[later - 1] != "to"):
             return True
-        if _is_finite(words, later) and words[later] not in PAST:
-            return True
     return False
 
 
@@ -480,9 +478,8 @@ def subject_kind(subject: str, known: frozenset[str]) -> SubjectKind | None:
     """Tell what a subject names, by itself or in its document; ``None`` if it leans on what stands before.
 
     A subject is an article, at most three nouns and a phrase with *of*. A name has a capital, a digit or the
-    form of a word of a program: ``the ENGINE interface``. Nothing in it compares (``the newer call``), counts
-    (``each action``) or says what was done to it (``the generated files``), and its noun belongs to nothing
-    that is not said (``the value``).
+    form of a word of a program: ``the ENGINE interface``. Nothing in it compares (``the newer call``) or
+    counts (``each action``), and its noun belongs to nothing that is not said (``the value``).
 
     >>> subject_kind("the ENGINE interface", frozenset()), subject_kind("the newer call", frozenset({"new"}))
     ('name', None)
@@ -504,10 +501,6 @@ def subject_kind(subject: str, known: frozenset[str]) -> SubjectKind | None:
         return None  # an order, a note without articles, or what somebody does
     if not article and not is_name(core[0]) and any(is_name(word) and word.isalpha() for word in core):
         return None  # "Tweak VMS"
-    if any(word in PARTICIPLES or (word.endswith("ed") and len(word) > 5) for word in lowered[: place - 1]):
-        return None
-    if len(core) == 2 and core[1].isdigit() and lowered[0] in RELATIVE_NOUNS:
-        return None  # "field 1"
     if any(is_name(word) and len(word) > 1 for word in core):
         # "the arg4 argument": of which function, the sections before say.
         is_inner = core[-1] in _INNER and not any(word[0].isupper() for word in core)
