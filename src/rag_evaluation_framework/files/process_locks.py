@@ -51,7 +51,11 @@ def lock_owner(path: Path) -> LockOwner | None:
 @contextmanager
 def held_lock(path: Path) -> Iterator[None]:
     """Hold the lock of a run in a ``with`` block; :class:`UsageError` names the process that has it."""
-    descriptor = _made_lock(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | BINARY, 0o666)
+    except OSError as error:
+        raise refused("write", path, error) from error
     with ExitStack() as opened:
         opened.callback(os.close, descriptor)
         _take(descriptor, path)
@@ -69,25 +73,6 @@ def held_lock(path: Path) -> Iterator[None]:
         except OSError as error:
             raise refused("write", path, error) from error
         yield
-
-
-@contextmanager
-def waited_lock(path: Path) -> Iterator[None]:
-    """Hold a lock in a ``with`` block, as soon as whoever has it gives it back."""
-    descriptor = _made_lock(path)
-    try:
-        lock_taken(descriptor)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _made_lock(path: Path) -> int:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return os.open(path, os.O_RDWR | os.O_CREAT | BINARY, 0o666)
-    except OSError as error:
-        raise refused("write", path, error) from error
 
 
 def _take(descriptor: int, path: Path) -> None:

@@ -267,9 +267,6 @@ def numbered_lines(
     """Yield the number and the bytes of each line that is not blank, or the error in its place."""
     number = 0
     for block in _blocks(stream, file=file, max_line_bytes=max_line_bytes):
-        if isinstance(block, bytes) and len(block) <= max_line_bytes and _is_blank(block):
-            number += block.count(b"\n")
-            continue
         for line in _lines(block, max_line_bytes):
             number += 1
             if isinstance(line, InputError) or not _is_blank(line):

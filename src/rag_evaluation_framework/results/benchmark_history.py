@@ -21,7 +21,7 @@ from typing import Any, Literal
 import msgspec
 
 from rag_evaluation_framework.errors import refused
-from rag_evaluation_framework.files.process_locks import waited_lock
+from rag_evaluation_framework.files.atomic import locked
 from rag_evaluation_framework.files.project_root import in_project
 from rag_evaluation_framework.results.summaries import CITATION, RETRIEVAL, SPAN_ACCURACY, percentile
 
@@ -135,7 +135,7 @@ def add_record(folder: Path, name: str, record: Record, *, key: str = "timestamp
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise refused("write", path, error) from error
-    with waited_lock(in_project(".rag-eval", "benchmarks.lock")):
+    with locked(path.parent):
         whole: dict[str, Any] = {"benchmark_id": name, "name": _NAMES.get(name, name), "records": []}
         whole = read_benchmark(path) if path.is_file() else whole
         others = [each for each in whole["records"] if each.get(key) != record[key]]
