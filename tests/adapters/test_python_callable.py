@@ -40,18 +40,12 @@ def test_a_function_gets_the_question_and_returns_the_answer() -> None:
     )
 
 
-def test_a_coroutine_function_is_awaited() -> None:
+def test_a_coroutine_and_what_returns_an_awaitable_are_awaited() -> None:
     async def answer(question: str) -> str:
         return question + "!"
 
-    assert answer_of(PythonCallable(answer), "q").text == "q!"
-
-
-def test_a_function_that_returns_an_awaitable_is_awaited() -> None:
-    async def later(question: str) -> str:
-        return question + "!"
-
-    assert answer_of(PythonCallable(lambda question: later(question)), "q").text == "q!"
+    for function in (answer, lambda question: answer(question)):
+        assert answer_of(PythonCallable(function), "q").text == "q!"
 
 
 def test_a_dictionary_is_read_like_an_http_reply() -> None:

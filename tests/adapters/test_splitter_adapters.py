@@ -10,7 +10,6 @@ from rag_evaluation_framework import Document, DocumentId, UsageError
 from rag_evaluation_framework.adapters.vendor_chunkers import ChonkieChunker, LangChainChunker
 from rag_evaluation_framework.components import chunker_from
 from rag_evaluation_framework.errors import MissingExtraError, UnknownNameError
-from rag_evaluation_framework.retrieval.positions import UnplacedChunkWarning
 
 WORDS = Document(DocumentId("words"), " ".join(f"word{number}" for number in range(300)))
 
@@ -33,17 +32,6 @@ def test_a_splitter_that_returns_documents_is_taken_at_their_text() -> None:
     document = Document(DocumentId("guide"), "# One\n\nText of one.\n\n# Two\n\nText of two.\n")
     assert [chunk.start for chunk in chunker.chunk_with_positions(document)] == [0, 21]
     assert str(chunker) == "langchain(splitter=MarkdownHeaderTextSplitter)"
-
-
-def test_what_a_splitter_rewrites_is_counted() -> None:
-    class Shouting:
-        def split_text(self, text: str) -> list[str]:
-            return [text.upper()]
-
-    chunker = LangChainChunker(Shouting())
-    with pytest.warns(UnplacedChunkWarning, match="words: 1 of 1 chunk is not"):
-        assert chunker.chunk_with_positions(WORDS) == []
-    assert chunker.unplaced == {"words": 1}
 
 
 def test_chonkie_is_believed_where_the_document_agrees() -> None:

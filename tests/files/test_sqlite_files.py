@@ -7,9 +7,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
-
-from rag_evaluation_framework.errors import StorageError
 from rag_evaluation_framework.files.sqlite import opened, transaction
 
 _TABLES = "CREATE TABLE IF NOT EXISTS kept (number INTEGER PRIMARY KEY) WITHOUT ROWID;"
@@ -29,16 +26,6 @@ def test_all_that_open_a_new_file_at_the_same_moment_may_write_to_it(tmp_path: P
             list(pool.map(write, [path] * at_once, range(at_once), [together] * at_once))
             with opened(path, tables=_TABLES, what="numbers") as database:
                 assert database.execute("SELECT count(*) FROM kept").fetchone() == (at_once,)
-
-
-def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "text.sqlite3"
-    path.write_text("not a database, " * 100)
-    with (
-        pytest.raises(StorageError, match=r"numbers .*text\.sqlite3: file is not a database"),
-        opened(path, tables=_TABLES, what="numbers"),
-    ):
-        pass
 
 
 def test_a_file_in_use_by_others_is_read_as_it_is(tmp_path: Path) -> None:
