@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from io import BufferedReader, BytesIO
@@ -33,7 +32,6 @@ from rag_evaluation_framework.files.access import (
     compressing,
     named_compression,
     open_reading,
-    settled_stamp,
 )
 from rag_evaluation_framework.files.atomic import atomic_writer
 from rag_evaluation_framework.files.json_scanner import MAX_DEPTH, check_value, scan, too_deep
@@ -221,9 +219,6 @@ def read_lines(
     that is our own, no key comes twice.
     """
     name = file if file is not None or isinstance(source, bytes) else str(source)
-    path = None if isinstance(source, bytes) else Path(source)
-    stamp = None if path is None else settled_stamp(path)
-    is_checked, is_sound = is_own or (stamp is not None and stamp in _sound), True
     number = 0
     with open_reading(source, limits=limits, file=name, max_line_bytes=None, pipe=True) as stream:
         for block in _blocks(stream, file=name, max_line_bytes=max_line_bytes):
@@ -232,12 +227,11 @@ def read_lines(
                 if _is_blank(block):
                     number += block.count(b"\n")
                     continue
-                values = decode_lines(block, is_checked=is_checked)
+                values = decode_lines(block, is_checked=is_own)
             if values is not None:
                 yield from enumerate(values, number + 1)
                 number += len(values)
                 continue
-            is_sound = False
             for line in _lines(block, max_line_bytes):
                 number += 1
                 try:
@@ -253,12 +247,6 @@ def read_lines(
                     on_error(error)
                 else:
                     yield number, value
-    if is_sound and path is not None and stamp is not None and stamp == settled_stamp(path):
-        _sound.append(stamp)
-
-
-# The latest files no line of which has a key twice: the samples of a run are read to be counted and again.
-_sound: deque[list[int]] = deque(maxlen=8)
 
 
 def numbered_lines(
