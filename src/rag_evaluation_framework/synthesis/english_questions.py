@@ -102,7 +102,6 @@ _HEAD = re.compile(r" (?:of|for|in|on|at|to|from|between) ")
 _LINKS = frozenset({"also", "then", "thus", "so", "therefore", "hence", "has", "have", "had"})
 _UNENDING = UNFINISHED | ADVERBS | {"starting", "beginning", "ending", "effective"}
 _GOING_ON = BE | MODALS | _LINKS | (PRONOUNS - {"that", "one"})
-_RELATIVE = re.compile(r"\b(?:that|which|who|whom|whose)\b")
 _FEWEST_WORDS, _MOST_WORDS = 4, 18
 # What is longer is no sentence of prose, and each of its commas would be tried as the end of a clause.
 _LONGEST_SENTENCE = 1000
@@ -260,8 +259,6 @@ class _Sentence:
         noun = _HEAD.split(subject, maxsplit=1)[0].casefold().split()[-1]
         if kind == "thing" and noun in GENERIC and not self._source.is_titled(noun):
             return None  # "the project": which one, neither document nor section says
-        if (not clause.auxiliary and subject.split()[0] in VERBS) or subject.startswith("The name "):
-            return None  # an order, or a name as such
         if kind != "thing" or self._section:
             return None if kind == "thing" and not self._source.is_one(noun) else kind
         is_clear = self._source.is_one(noun) and self._source.is_introduced(noun, self._place.start)
@@ -318,8 +315,6 @@ class _Sentence:
         elif match := english_clauses.DATED.search(rest):
             preposition = match["preposition"]
             wh = f"{preposition} when" if preposition in ("since", "until", "by") else "when"
-            if preposition == "from" and clause.auxiliary in BE:
-                return  # "is delayed from … to …"
             if preposition == "at" or (":" in match[0] and preposition == "by"):
                 wh = f"{preposition} what time"
             yield from self._without(clause, match, wh)
@@ -343,11 +338,7 @@ class _Sentence:
         verb = (match["verb"] or "").strip()
         if verb and (not clause.auxiliary or verb.split()[-1] not in VERBS | PARTICIPLES):
             return
-        if match["number"].casefold() == "one":
-            return  # "lets one see"
         noun, extent, left = _counted_noun(f"{match['noun']}{match['tail']}")
-        if RELATIVE_ADJECTIVES.intersection(noun.split()) or noun.rpartition(" ")[2] in PARTICIPLES:
-            return  # "two different types", "9 levels of ZLIB supported"
         if match["number"].isdigit() and " of " not in noun and len(noun.split()) > 2:
             return  # "2 frequency observation files": files of two frequencies
         if not self._is_left(left) or left.partition(" ")[0] in PARTICIPLES:
@@ -386,8 +377,6 @@ class _Sentence:
         rest = clause.rest
         if match := english_clauses.MANNER.search(rest):
             first = rest.split()[0]
-            if _RELATIVE.search(rest[: match.start()]):
-                return  # it may tell how what is said in passing is done
             if clause.verb or clause.auxiliary in MODALS or first in PARTICIPLES:
                 text = clause.question("how", rest=rest[: match.start()])
                 yield from self._made(text, match["manner"], "manner", "analytical")
