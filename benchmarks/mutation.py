@@ -1,4 +1,4 @@
-"""Small faults put into metrics, gate and journal one at a time: does a test notice each?
+"""Small faults put into metrics, verdict, gate and journal one at a time: does a test notice each?
 
 ``python -m benchmarks.mutation [MUTANTS] [SEED]`` draws 500 mutants unless told otherwise, runs the tests
 that reach the changed lines, and prints those that none of them noticed. The tests are collected once; each
@@ -35,6 +35,7 @@ PACKAGE = ROOT / "src" / "rag_evaluation_framework"
 MUTANTS, REQUIRED = 500, 0.90
 TARGETS = (
     *sorted((PACKAGE / "metrics").glob("[a-z]*.py")),
+    PACKAGE / "judging" / "verdict.py",
     *(
         PACKAGE / "results" / f"{name}.py"
         for name in ("gate", "verdicts", "baselines", "regressions", "journal", "run_folder", "damage")
@@ -45,6 +46,7 @@ TESTS = (
     "tests/parity/test_ranking_parity.py",
     "tests/parity/test_texts_parity.py",
     "tests/results",
+    "tests/judging/test_verdicts.py",
     *(
         f"tests/evaluation/test_{name}.py"
         for name in (
