@@ -366,7 +366,7 @@ class EvidenceBody:
         if found is not None:
             return None if found.closest is None else self.evidence(found.closest)
         sought = said.distinct - self._question.keys or said.distinct
-        units = self._places.with_most(sought)[1] if sought else 0
+        units = self._places.with_most(sought)[1] or self._places.with_most(said.distinct)[1]
         return self.evidence(self._first(units)) if units else None
 
     def _features(self, claim: str) -> ClaimFeatures:
@@ -393,6 +393,7 @@ class EvidenceBody:
         closest, covered = 0, 0.0
         if distinct:
             of_two, closest = places.with_most(sought or distinct)
+            closest = closest or places.with_most(distinct)[1]  # all that it adds stands nowhere
             # What share of the keys two units have, with what is given.
             covered = 1.0 - (len(sought) - of_two) / len(distinct) if sought else 1.0
         elif numbers:
