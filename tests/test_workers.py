@@ -259,7 +259,7 @@ def test_recorded_answers_give_the_same_bytes_with_1_2_and_4_workers(tmp_path: P
     assert again[2] == again[0]
     # A run that was ended in the middle knows nothing of what was found out about its first answers.
     (run,) = (tmp_path / "1").iterdir()
-    kept = (run / "journal.jsonl").read_bytes().splitlines(keepends=True)[:15]
+    kept = plain_journal(run).read_bytes().splitlines(keepends=True)[:15]
     (run / "journal.jsonl").write_bytes(b"".join(kept))
     (run / "blame.jsonl.zst").unlink()
     result = evaluate(data, metrics=["faithfulness"], resume=run.name, runs_directory=run.parent)
