@@ -31,7 +31,7 @@ PATTERNS_OF_OUR_OWN = {
     "judging/mentions.py",
     "judging/reference_match.py",
     "judging/relations.py",
-    "synthesis/language_rules.py",
+    "synthesis/english_clauses.py",
     "text/numbers.py",
 }
 
@@ -62,7 +62,7 @@ OPENED_BY_HAND = {
             "judging/profanity.py",
             "models/prompts.py",
             "evaluation/option_table.py",
-            "synthesis/language_rules.py",
+            "synthesis/english_clauses.py",
             "text/normalisation.py",
             "text/vocabulary.py",
         ),

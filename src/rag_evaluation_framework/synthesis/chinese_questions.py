@@ -104,11 +104,11 @@ _NO_SUBJECT = re.compile(
     r"|竣工|通车|开通|启用|投入|荣获|经过|以[^色]|将|共|入选|扩"
 )
 # 二月九日至二十八日, 大门、二门、大堂: what follows belongs to the answer.
-_GOES_ON = re.compile(r"[至到及和与、~～—-]|[早晚夜]|上午|下午|凌晨")
-_NO_TIME_BEFORE = re.compile(rf".的|的\Z|之间|{_GOES_ON.pattern}")
+_GOES_ON = r"[至到及和与、~～—-]|[早晚夜]|上午|下午|凌晨"
+_NO_TIME_BEFORE = re.compile(rf".的|的\Z|之间|{_GOES_ON}")
 # 号: a number of a house, of a room.
 _COUNTED_BEFORE = re.compile(r"[每一满号由从從自、]\Z")
-_COUNTED_AFTER = re.compile(rf"\d|.*的|.*之一\Z|{_GOES_ON.pattern}")
+_COUNTED_AFTER = re.compile(rf"\d|.*的|.*之一\Z|{_GOES_ON}")
 _NO_DEFINITION_OF = re.compile(
     rf"世纪|年代|年间|{_YEAR}|{_MONTH}|[时期天夜]\Z|[和与及、]"
     r"|(?:之一|大多|大都|多|多半|主要|一般|通常|仅|只|可能|即|則|则|就|约|約|于|便|正|[东西南北中]部)\Z"
