@@ -67,6 +67,16 @@ def test_a_denial_in_another_clause_denies_no_name(conjunction: str) -> None:
     assert names_in(answer, ["Anna Berg", "Carl"], question="Who is the mayor?") == [True, False]
 
 
+@pytest.mark.parametrize("but_for", ["except", "other than", "apart from", "aside from", "besides"])
+def test_whoever_is_excepted_is_named(but_for: str) -> None:
+    assert all(names_in(f"Nobody {but_for} Tom is the captain.", ["Tom"], question="Who is the captain?"))
+
+
+@pytest.mark.parametrize("only", ["只有", "仅有", "其他人都不如", "别的人都不如"])
+def test_whoever_alone_is_is_named_in_chinese(only: str) -> None:
+    assert all(names_in(f"没有人是队长的料{only}王明是队长。", ["王明"], question="谁是队长？"))
+
+
 @pytest.mark.parametrize(("answer", "name", "expected"), TABLES["a_name_may_have_a_plurals_ending"])
 def test_a_name_may_have_a_plurals_ending(answer: str, name: str, expected: bool) -> None:
     assert names_in(answer, [name]) == [expected]

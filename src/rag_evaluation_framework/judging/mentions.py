@@ -1,4 +1,4 @@
-"""Where an answer names something, and whether it states or denies it."""
+"""Where an answer names something, and whether it states, denies or doubts it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal
 
 from rag_evaluation_framework.files import yaml_documents
 from rag_evaluation_framework.text.normalisation import alternatives, comparable
@@ -31,6 +31,7 @@ from rag_evaluation_framework.text.vocabulary import (
 
 _NAME = re.compile(r"\{([a-z_]+)\}")
 _GIVEN = {"not": "|".join(NEGATIONS), "numerals": NUMERALS, "han": f"[{HAN}]"}
+_GIVEN["sentence_end"] = SENTENCE_END.pattern
 
 
 @cache
@@ -81,27 +82,33 @@ def data_file(name: str) -> Any:
     return yaml_documents.decode((files(__package__) / "data" / name).read_bytes(), file=name)
 
 
-# Whether a text denies what stands at one of its places: a negation, or in Chinese a verb of lack or dislike,
-# comes directly before it, or with only light words between: ``不喜欢探险``, ``缺乏热情``, ``did not win``.
-# Two negations cancel out. Instead of what it names something else, it denies too. What is denied further
-# away, by irony or by a later sentence, is not seen.
+# Whether a text states what stands at one of its places, denies it, or leaves it open.
+#
+# - *Denied*: a negation or a verb of lack or dislike comes directly before it, or with only light words
+#   between: ``不喜欢探险``, ``缺乏热情``, ``did not win``. Two negations cancel out. Instead of what
+#   it names something else, it denies too.
+# - *Open*: the clause says that it is not shown or not known, ``没有证据表明她们是朋友``, ``hard to say``.
+#   A guess is a statement: ``可能是阿尤``.
+#
+# What is denied further away, by irony or by a later sentence, is not seen.
+
+Stance = Literal["stated", "denied", "open"]
 
 _BEHIND = 48  # characters: light words do not go on for longer
+_HEAD, _TAIL = 160, 80
 
 
-def denies_at(text: str, start: int, *, through: tuple[str, ...] = ()) -> bool:
-    """Tell whether a comparable text denies what begins at a place; ``through`` are more light words.
+def stance_at(text: str, start: int, *, through: tuple[str, ...] = ()) -> Stance:
+    """Return the stance of a comparable text on what begins at a place; ``through`` are more light words.
 
-    >>> [denies_at(text, text.index("热情")) for text in ("很热情", "缺乏热情", "可能很热情")]
-    [False, True, False]
+    >>> [stance_at(text, text.index("热情")) for text in ("很热情", "缺乏热情", "没有证据表明她热情")]
+    ['stated', 'denied', 'open']
     """
-    floor = max(0, start - _BEHIND)
-    at, negations = start, 0
-    while (step := _step_back(text, at, floor, through)) is not None:
-        at, is_negation = step
-        negations += is_negation
-    head = text[floor:start]
-    return negations % 2 == 1 or says("lacked_too", head) or says("dismissed", head)
+    head, tail = _around(text, start)
+    if says("not_shown", head) or says("not_so", tail):
+        return "open"
+    is_denied = _is_negated(text, start, through) or says("lacked_too", head) or says("dismissed", head)
+    return "denied" if is_denied else "stated"
 
 
 def asks_for_name(question: str) -> bool:
@@ -112,6 +119,24 @@ def asks_for_name(question: str) -> bool:
 def asks_for_denied(question: str) -> bool:
     """Tell whether a comparable question asks for what is denied: 她讨厌什么？, "What did he not see?"."""
     return asks_for_name(question) and says("denies", question)
+
+
+def _around(text: str, start: int) -> tuple[str, str]:
+    """Return the sentence before a place and the rest of the clause after it, as far as they matter."""
+    head = text[max(0, start - _HEAD) : start]
+    ends = [found.end() for found in SENTENCE_END.finditer(head)]
+    tail = text[start : start + _TAIL]
+    end = phrase("comma_or_end").search(tail)
+    return head[ends[-1] if ends else 0 :], tail[: end.start()] if end else tail
+
+
+def _is_negated(text: str, start: int, through: tuple[str, ...]) -> bool:
+    floor = max(0, start - _BEHIND)
+    at, negations = start, 0
+    while (step := _step_back(text, at, floor, through)) is not None:
+        at, is_negation = step
+        negations += is_negation
+    return negations % 2 == 1
 
 
 @cache
@@ -167,9 +192,14 @@ def telling(text: str, question: str) -> list[Token]:
     >>> [piece.text for piece in telling("大约有3只黑猫", "有几只?")]
     ['3', '黑', '猫']
     """
-    idle = places_in(text, "idle")
-    grammar = _GRAMMAR - {"one"} if says("asks_for_number", question) else _GRAMMAR
-    return [piece for piece in pieces(text) if piece.text not in grammar and piece.start not in idle]
+    asks_for_number = says("asks_for_number", question)
+    idle = places_in(text, "idle") | places_in(text, "before_number" if asks_for_number else "article_zh")
+    return [
+        piece
+        for piece in pieces(text)
+        if (piece.text not in _GRAMMAR or (piece.text == "one" and asks_for_number))
+        and piece.start not in idle
+    ]
 
 
 def places_in(text: str, name: str) -> frozenset[int]:
@@ -257,7 +287,8 @@ def _key(word: str) -> str:
 # Whether the clause around a place denies what was asked: "Anna Berg is not the mayor", 安娜不是镇长.
 #
 # A negation reaches to the end of its clause. What it denies there may be the name itself, which is read
-# above, or what the question asked of it, which is read here.
+# among the stances, or what the question asked of it, which is read here. Only a plain denial is one:
+# not where the clause makes an exception, "nobody except Anna".
 
 _DENIED_BEHIND, _AHEAD = 160, 400  # characters: clauses are shorter
 
@@ -265,6 +296,11 @@ _DENIED_BEHIND, _AHEAD = 160, 400  # characters: clauses are shorter
 def is_negated(clause: str) -> bool:
     """Tell whether a clause denies something; two negations cancel out."""
     return len(phrase("negation").findall(clause)) % 2 == 1
+
+
+def is_denied(clause: str) -> bool:
+    """Tell whether a clause denies what it says: it does not happen, or stops, or fails to."""
+    return is_negated(clause) != says("ceased", clause)
 
 
 def denies_asked(text: str, start: int, asked: Sequence[Token]) -> bool:
@@ -275,7 +311,7 @@ def denies_asked(text: str, start: int, asked: Sequence[Token]) -> bool:
     """
     begin, end = _clause_around(text, start)
     clause = text[begin:end]
-    if not is_negated(clause):
+    if not is_negated(clause) or says("exception", clause):
         return False
     stated, rest = phrase("negation").split(clause, maxsplit=1)
     denied = phrase("clause_begin").split(rest, maxsplit=1)[0]
@@ -347,12 +383,10 @@ def is_stated(answer: str, name: str, *, asked: Sequence[Token] = (), even_denie
     ``asked`` is what a question asks of the name: who is not the mayor was not named as the mayor. A name
     that is a denial itself, "no pets", is not denied by its own words.
     """
+    accepted = ("stated", "denied") if even_denied else ("stated",)
     return any(
-        even_denied
-        or not (
-            denies_at(answer, mention.start)
-            or (not is_negated(each) and denies_asked(answer, mention.start, asked))
-        )
+        stance_at(answer, mention.start) in accepted
+        and (even_denied or is_negated(each) or not denies_asked(answer, mention.start, asked))
         for each in alternatives(name)
         for mention in mentions(answer, each)
     )

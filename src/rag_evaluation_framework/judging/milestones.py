@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from rag_evaluation_framework.judging.mentions import denies_at, is_negated, phrase
+from rag_evaluation_framework.judging.mentions import is_denied, phrase, says, stance_at
 from rag_evaluation_framework.text.normalisation import comparable, spellings
 from rag_evaluation_framework.text.numbers import even_text
 from rag_evaluation_framework.text.sentences import SENTENCE_END
@@ -24,6 +24,7 @@ _SENTENCE = re.compile(rf"[^。!?;\n]+?(?:{SENTENCE_END.pattern}|\Z)")
 # What a telling of a step may leave out or add.
 _GRAMMAR = STOP_WORDS | STRUCTURE | frozenset("过到将并")
 
+_BEFORE = 40  # characters: what is not done is told right before it
 _MOST_UNITS = 100  # of a step are compared, for the time grows with their square
 
 Unit = tuple[str, int]
@@ -71,8 +72,11 @@ def _first_in(said: str, sentences: Sequence[Sequence[Unit]], wanted: Sequence[s
 
 def _states(said: str, first: int, last: int) -> bool:
     """Tell whether a text states what it tells from one unit to another, and does not deny it in between."""
-    between = phrase("clause_begin").split(said[first:last])
-    return not (denies_at(said, first) or any(map(is_negated, (between[0], between[-1]))))
+    if stance_at(said, first) != "stated" or says("not_done", said[max(0, first - _BEFORE) : first]):
+        return False
+    between = phrase("clause_begin").split(phrase("quality").sub("", said[first:last]))
+    is_only_later = phrase("until").match(said, last) is not None
+    return is_only_later or not any(map(is_denied, (between[0], between[-1])))
 
 
 def _tellings(sentence: Sequence[Unit], wanted: Sequence[str]) -> Iterator[tuple[int, int]]:

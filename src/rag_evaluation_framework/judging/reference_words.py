@@ -277,6 +277,7 @@ _LEFT_OPEN = re.compile(
     r"|(?:day (?:to|through|until) |[从自由周期月日号点年][^\s，。]{0,6}[-–到至])\Z"
     r"|\b(?:New|Great|Saint|(?:North|South|East|West)(?:ern)?) \Z"
 )
+_LEFT_OPEN_AFTER = re.compile(r"[^.!?。！？\n]*[?？]|[^,.;:!?，。；：！？\n]*(?:\b(?:until|till)\b|为止)")
 
 
 def _find_doubt(text: _Text, places: Sequence[tuple[int, int]], reference: str, question: str) -> str | None:
@@ -287,10 +288,13 @@ def _find_doubt(text: _Text, places: Sequence[tuple[int, int]], reference: str, 
     if mentions.says("denies", comparable(reference)) or mentions.asks_for_denied(asked):
         return None
     of_name = mentions.telling(asked, asked) if mentions.asks_for_name(asked) else []
-    for start, _ in places:
-        if mentions.denies_at(small, start) or mentions.denies_asked(small, start, of_name):
+    for start, end in places:
+        stance = mentions.stance_at(small, start)
+        if stance == "denied" or mentions.denies_asked(small, start, of_name):
             return "has the reference and denies it"
-        if _LEFT_OPEN.search(text.text, max(0, start - _LONGEST_CLAUSE), start):
+        left_open = _LEFT_OPEN.search(text.text, max(0, start - _LONGEST_CLAUSE), start)
+        left_open = left_open or _LEFT_OPEN_AFTER.match(text.text, end, end + _LONGEST_CLAUSE)
+        if stance == "open" or left_open:
             return "has the reference and leaves it open"
     return _find_reserve(_nearest_claim(text.text, reference), reference) if _is_sentence(reference) else None
 
@@ -366,6 +370,7 @@ def _runs(text: str) -> list[tuple[str, ...]]:
 _BETWEEN_ITEMS = re.compile(
     r"(?:(?:(?<!\s)\s++)?(?:[;；/、]|[,，](?!\d))|(?:(?<!\s)[^\S\n]++)?\n)\s*+(?:[-*•]|\d+[.)]|(?:and|or)\b|和|或者?)?\s*"
 )
+_ALTERNATIVE = re.compile(r"\b(?:alternatively|(?:may|might) also be|others? say)\b|也可能", re.IGNORECASE)
 _JOINT = r"\s*,?\s*(?:\b(?:or|and)\b|[/&、]|或者?|还是|以及|[和与])\s*(?:(?:also|by|in|at|on|to|the|an?) )*"
 _AFTER = re.compile(
     rf"(?:\s*\([^)]*\)|, [\w'-]+(?: [\w'-]+){{0,2}}?)?{_JOINT}(?P<other>[^,.;:!?，。；：！？、\n()]+)"
@@ -375,6 +380,8 @@ _BEFORE = re.compile(rf"(?P<other>[{HAN}]{{2}}|[^\s,.;:!?，。；：！？、()
 
 def _find_second_value(said: str, keys: Sequence[str], known: Sequence[str], question: str) -> str | None:
     """Return what an answer offers beside its keys that is of their kind and not known."""
+    if alternative := _ALTERNATIVE.search(said):
+        return alternative[0]
     told, units = _values(" ; ".join(known)), {each.unit for key in keys for each in _numbers(key)}
     units |= _keys(question) if "" in units else set()
     others = (each.written for each in _numbers(said) if each.unit in units and each.value not in told)
@@ -472,7 +479,7 @@ def _is_about(said: str, reference: str, question: str) -> bool:
 
 def _differ_in_denial(claim: str, reference: str) -> bool:
     """Tell whether one of two texts denies something and the other does not."""
-    return mentions.is_negated(comparable(claim)) != mentions.is_negated(comparable(reference))
+    return mentions.is_denied(comparable(claim)) != mentions.is_denied(comparable(reference))
 
 
 def _is_reverse(said: str, reference: str, question: str) -> bool:

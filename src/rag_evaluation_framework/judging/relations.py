@@ -27,12 +27,12 @@ from msgspec.structs import replace
 
 from rag_evaluation_framework.judging.mentions import (
     data_file,
-    denies_at,
     is_negated,
     is_stated,
     mentions,
     phrase,
     says,
+    stance_at,
     written_out,
 )
 from rag_evaluation_framework.text.normalisation import alternatives, comparable, slash_groups
@@ -418,10 +418,12 @@ def _spoken(
     through = ("的", "'s", *ends[0], *ends[1])
     for clause in clauses_about(said, ends, way):
         for each in statements(clause.text):
-            place = clause.place_of(each.start)
-            if not (is_negated(each.text) or denies_at(said, place, through=through)):
+            if (
+                not is_negated(each.text)
+                and stance_at(said, clause.place_of(each.start), through=through) == "stated"
+            ):
                 yield _direction(each, inverted=way.inverted) if is_directed else "mutual"
-    if not all(denies_at(said, start) for start, _, _ in way.found_in(bare)):
+    if any(stance_at(said, start) == "stated" for start, _, _ in way.found_in(bare)):
         yield "not told" if is_directed and way.words[0][1] != OWN else "mutual"
 
 

@@ -28,17 +28,19 @@ class Reply(NamedTuple):
 
 
 def asks_yes_or_no(question: str, reference: str) -> bool:
-    """Tell whether a comparable question asks for a yes or a no.
+    """Tell whether a comparable question asks for a yes or a no; of a choice, its reference tells.
 
-    >>> [asks_yes_or_no(question, "") for question in ("电梯能用吗?", "谁能用?", "is it a?")]
-    [True, False, True]
+    >>> [asks_yes_or_no(question, "") for question in ("电梯能用吗?", "谁能用?", "is it a?", "is it a or b?")]
+    [True, False, True, False]
     """
-    if not question:
+    if not question or mentions.says("asks_for_more", question):
         return False
-    forms = (("said", reference), ("verb_first", question))
-    return any(mentions.phrase(name).match(text) for name, text in forms) or mentions.says(
+    if mentions.phrase("said").match(reference):
+        return True
+    is_statement = mentions.phrase("verb_first").match(question) is not None or mentions.says(
         "asks_at_its_end", question
     )
+    return is_statement and not mentions.says("or", question)
 
 
 def reply_in(text: str) -> Reply | None:
@@ -48,7 +50,7 @@ def reply_in(text: str) -> Reply | None:
     Reply(is_yes=False, words='no', end=2)
     """
     said = mentions.phrase("said").match(text)
-    if said is None or said.lastgroup == "untold":
+    if said is None or said.lastgroup == "untold" or mentions.stance_at(text, said.end()) == "open":
         return None
     return Reply(said.lastgroup == "yes", said[0].strip(), said.end())
 
@@ -87,14 +89,14 @@ def _own_reply(answer: str, asked: str) -> bool | None:
     idle = mentions.places_in(asked, "beside_verb")
     told = {piece for piece in mentions.telling(asked, asked) if piece.start not in idle}
     is_echo = told and asks_yes_or_no(asked, "") and mentions.shared(sorted(told), clause) == told
-    return not mentions.is_negated(clause) if is_echo else None
+    return not mentions.is_denied(clause) if is_echo else None
 
 
 # How far an answer says what a reference says beyond its question and the turns before.
 #
 # What was said already proves nothing: of "他的龙伙伴叫阿尤。" to "基尼奇的龙伙伴叫什么？" only 阿尤 is
 # news, so 是阿尤 says all of it. How a number is written makes no difference: 三只 is 3只. What one text
-# denies and the other does not is not the same. Where the question asks for a yes or no, that
+# denies or leaves open and the other does not is not the same. Where the question asks for a yes or no, that
 # is news too where it is plain, and the wrong one is wrong whatever else is said. Saying more loses nothing.
 
 
@@ -178,7 +180,7 @@ def _found(news: Sequence[Token], said: str, reference: str, asked: str) -> set[
 
 
 def _agreement(news: Sequence[Token], reference: str, said: str, asked: str) -> mentions.Agreement:
-    """Return what tells whether both texts say what stands at a place of each, or both deny it.
+    """Return what tells whether both texts say what stands at a place of each, deny it, or leave it open.
 
     A name is denied as a whole, "not Anna Berg", and with what was asked of it, "Anna Berg is not the mayor",
     unless a yes or no was asked for. Asked 它讨厌什么？, 海葡萄 says the same as 它讨厌海葡萄.
@@ -189,17 +191,17 @@ def _agreement(news: Sequence[Token], reference: str, said: str, asked: str) -> 
     names = tuple(dict.fromkeys(piece.text for piece in news if not piece.is_unspaced))
 
     @cache
-    def denies(text: str, start: int) -> bool:
-        return mentions.denies_at(text, start, through=names) or mentions.denies_asked(
-            text, start, asked_pieces
-        )
+    def stance(text: str, start: int) -> mentions.Stance:
+        found = mentions.stance_at(text, start, through=names)
+        return "denied" if found == "stated" and mentions.denies_asked(text, start, asked_pieces) else found
 
     our_times, their_times = _times(reference), _times(said)
 
     def agrees(here: int, there: int) -> bool:
         if here in our_times and our_times[here].isdisjoint(their_times.get(there, our_times[here])):
             return False
-        return is_denial_asked or denies(reference, here) == denies(said, there)
+        ours, theirs = stance(reference, here), stance(said, there)
+        return ours == theirs or (is_denial_asked and "open" not in (ours, theirs))
 
     return agrees
 
