@@ -76,6 +76,13 @@ def test_what_only_looks_like_a_marker_stays(text: str) -> None:
     assert texts(text) == [text]
 
 
+@pytest.mark.parametrize(
+    "heading", ["Shipping\n--------", "**Shipping**\n---", "运费\n====", "运费\r\n----\r"]
+)
+def test_an_underlined_heading_is_no_claim(heading: str) -> None:
+    assert texts(f"Rome is old.\n\n{heading}\nIt costs 5 euros.") == ["Rome is old.", "It costs 5 euros."]
+
+
 def test_what_a_rule_parts_from_the_next_paragraph_is_no_heading() -> None:
     assert texts("Rome is old.\n---\nOslo is cold.") == ["Rome is old.", "Oslo is cold."]
     assert texts("- Rome is old\n---\nOslo is cold.") == ["Rome is old\n---", "Oslo is cold."]

@@ -24,7 +24,8 @@ from rag_evaluation_framework.text.sentences import kept_sentence_spans
 from rag_evaluation_framework.text.tokens import words_in
 from rag_evaluation_framework.text.vocabulary import COURTESIES, LIGHT_VERBS, NEGATIONS, PARTICLES
 
-# What an answer says: its text without the citations in it and without a list of sources at its end.
+# What an answer says: its text without the citations in it and without a list of sources at its end, nor what
+# only leads up to a Chinese statement (``根据资料，``, ``综上所述，``); its like in English are stop words.
 # Spaces stand in the place of all of it, so that every other character stays where it is.
 
 _SOURCES = re.compile(
@@ -55,6 +56,18 @@ _NOT_LINE_END = re.compile(r"[^\n]")
 # What an answer or its reference says and claims is asked for by several metrics and by blame.
 _KEPT = 64
 
+# What leads up to a statement: 根据您提供的资料，; spaces are what is left of 根据[1]，
+_LEADING = late_pattern(
+    r"""(?:\A|(?<=[\n。！？!?；;]))(?P<mark>(?>(?:[^\S\n]|[*>•·-])*)(?:\d{1,3}[.、)][^\S\n]*+)?\**+)
+    (?P<clause>(?>(?:[^\S\n]*+(?:
+        (?:根[据據]|依[据據]|按照|基[于於]|[从從])[^\n，,：:。]{0,12}?
+          (?:[资資]料|文[档檔件本]|上下文|[内內]容|信息|知[识識][库庫]|[ ]{3})[^\n，,：:。]{0,6}[，,：:]
+        |(?:[资資]料|文[档檔]|上下文)[中里裡]?(?:提到|提及|指出|[显顯]示)[，,：:]?
+        |(?:[综綜]上所述|[总總]之|[总總]的[来來][说說]|[您你]好|好的)[，,]
+    ))+))(?=[^\S\n]*+[^\s。！？!?；;.])""",
+    re.VERBOSE,
+)
+
 
 @lru_cache(maxsize=_KEPT)
 def said_in(answer: str) -> str:
@@ -63,7 +76,10 @@ def said_in(answer: str) -> str:
     >>> said_in("It rained [1].\\n\\nSources:\\n- weather.pdf, page 3").split()
     ['It', 'rained', '.']
     """
-    return without_citations(without_source_list(answer))
+    said = without_citations(without_source_list(answer))
+    if said.isascii():
+        return said
+    return _LEADING.sub(lambda leading: leading["mark"] + " " * len(leading["clause"]), said)
 
 
 def without_source_list(answer: str) -> str:
@@ -116,6 +132,7 @@ _LETTER = re.compile(r"[^\W_]")
 _HAN = late_pattern(rf"[{HAN}]")
 _TABLE_RULE = re.compile(r"(?=[\s|:]*+-)[\s|:-]*+\Z")
 _OF_TABLE_RULES = ("|", ":", "-")
+_UNDERLINED = re.compile(r"[^\n]+\n[^\S\n]*(?:-{3,}|={3,})\Z")
 _ENDS_AS_QUESTION = re.compile(rf"[?？][\s{CLOSERS}]*\Z")
 # Nothing is said after a colon: at most what is left of "Source: [1] and [2]." without its citations.
 _ANNOUNCEMENT = late_pattern(r"[:：](?>(?:[\s*_.,;&。，；、]|and|[和及与與])*)\Z")
@@ -179,6 +196,8 @@ def _claims_between(text: str, first: int, last: int) -> Iterator[tuple[int, int
         begins = sentence[:2]
         lead = None if begins.isascii() and begins.isalpha() else _LEAD.match(sentence)  # none, as most often
         led = 0 if lead is None else lead.end()
+        if not led and "\n" in sentence and _UNDERLINED.match(sentence):
+            continue  # a heading; below an item stands a rule
         if led and (led < len(sentence) or len(spans) > 1):  # an answer may be "(b)" alone
             start, sentence = start + led, sentence[led:]
         if sentence.startswith("|") and number + 1 < len(spans):
