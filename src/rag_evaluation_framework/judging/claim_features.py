@@ -313,8 +313,23 @@ class EvidenceBody:
         if claim not in self._edits:
             new = [(start, end) for _, start, end in features.new]
             new += [(each.start, each.end) for each in features.new_numbers]
-            self._edits[claim] = find_edits(claim, self.evidence(features.closest).text, new)
+            found = find_edits(claim, self.evidence(features.closest).text, new)
+            self._edits[claim] = [
+                each for each in found if each.kind != "number" or not self._is_said_elsewhere(claim, each)
+            ]
         return self._edits[claim]
+
+    def _is_said_elsewhere(self, claim: str, edit: Edit) -> bool:
+        """Tell whether a number that an edit puts in stands beside the same words somewhere else."""
+        said = _said(claim)
+        return any(
+            not read.isdisjoint(readings(other))
+            for number, read in zip(said.numbers, said.readings, strict=True)
+            if edit.start < number.end and number.start < edit.end
+            for text in self.texts
+            if text.record is None
+            for other in text.number_places.beside(sides_of(number, claim))
+        )
 
     def _may_be_copied(self, claim: str, unit: HeldUnit) -> bool:
         """Tell whether a sentence and a claim differ in few words, but for what one of them has besides."""
