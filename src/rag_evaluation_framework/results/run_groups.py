@@ -124,7 +124,7 @@ def tied_runs(named: RunFolder, tie: str) -> Iterator[RunFolder]:
     directory, leader_id = named.path.parent, named.head.configuration.get(tie)
     leader = RunFolder.open(leader_id, directory) if leader_id else named
     yield leader
-    if len(leader.head.configuration.get("datasets", ())) == 1:
+    if tie == "evaluation" and len(leader.head.configuration.get("datasets", ())) == 1:
         return
     for path in run_paths(directory):
         try:
