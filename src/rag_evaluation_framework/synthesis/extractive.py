@@ -124,7 +124,7 @@ def _difficulty(question: str, passage: str) -> Difficulty:
 
 
 NAME = "extractive"
-VERSION = 7
+VERSION = 8
 
 SPARE = 3
 """How many times as many questions as asked for are drafted, if a document has them: some are rejected."""
