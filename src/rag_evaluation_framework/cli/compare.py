@@ -118,8 +118,11 @@ def command(runs: tuple[str, ...], runs_dir: Path, **given: Any) -> int:
     return 1 if given["fail_on"] == comparison.verdict else 0
 
 
+_OF_THE_JUDGE = (*(each.name for each in declared("judge", "scoring")), "corpus")
+
+
 def _refuse_options_of_a_judge() -> None:
-    for name in (*(each.name for each in declared("judge", "scoring")), "corpus"):
+    for name in _OF_THE_JUDGE:
         if is_given(name):
             raise UsageError(f"--{name.replace('_', '-')}: expected with --judge-model, got it alone")
 
