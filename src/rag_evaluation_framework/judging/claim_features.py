@@ -326,9 +326,10 @@ class EvidenceBody:
             not read.isdisjoint(readings(other))
             for number, read in zip(said.numbers, said.readings, strict=True)
             if edit.start < number.end and number.start < edit.end
+            for sides in [sides_of(number, claim)]
             for text in self.texts
             if text.record is None
-            for other in text.number_places.beside(sides_of(number, claim))
+            for other in text.number_places.beside(sides)
         )
 
     def _may_be_copied(self, claim: str, unit: HeldUnit) -> bool:
