@@ -22,8 +22,8 @@ IN_FLIGHT, SHARE_OF_IDEAL = 400, 0.88
 """Answers that are asked for at once, and how near that comes to the ideal (benchmarks.agent)."""
 ASKED_BYTES = 290
 """Memory for each answer of a run that is asked for (from 30,000 to 100,000 answers, benchmarks.agent)."""
-RUN_BYTES = 13_500
-"""What a run keeps of an answer: journal, results, blame, samples."""
+RUN_BYTES, JOURNAL_BYTES = 1_060, 4_800
+"""What a complete run keeps of an answer, compressed, and what its plain journal takes besides until then."""
 ROW_BYTES = 1_220
 """Memory for each answer of a run that is scored: its id, its scores (10,000 and 50,000 short answers)."""
 MERGE_BYTES = 250
@@ -88,8 +88,8 @@ def costs(answers: int = 10_000_000, chunks: int = 100_000_000) -> list[Cost]:
             f"{answers:,} recorded answers scored: faithfulness and cause of failure",
             score,
             f"{alone:.1f} h in one command, however many workers; {alone / 8:.1f} h in 8 shards",
-            f"{disk:,.0f} GB of disk, {disk / 2:,.0f} more while it runs; {held:,.0f} GB of memory in one "
-            f"command, {held / 8:.1f} GB per shard",
+            f"{disk:,.0f} GB of disk, {answers * JOURNAL_BYTES / 1e9:,.0f} more while it runs; "
+            f"{held:,.0f} GB of memory in one command, {held / 8:.1f} GB per shard",
             score * CORE_HOUR + disk * DISK_MONTH,
             f"the process that reads and writes, from {busy:.0f} workers on (merging results files takes "
             f"{answers * MERGE_BYTES / 1e9:,.1f} GB of memory)",
