@@ -60,11 +60,13 @@ def test_changes_stand_in_the_answers_characters() -> None:
 )
 def test_time_does_not_grow_faster_than_the_evidence(claim: str, evidence: str) -> None:
     def seconds(times: int) -> float:
-        texts = [f"{evidence} {number}" * times for number in range(3)]
-        began = time.process_time()
-        for text in texts:
+        """Return the least time of three texts: one may collect the memory of another test."""
+        found = []
+        for text in [f"{evidence} {number}" * times for number in range(3)]:
+            began = time.process_time()
             verdict(claim, [text])
-        return time.process_time() - began
+            found.append(time.process_time() - began)
+        return min(found)
 
     seconds(1)
-    assert seconds(40) < 8 * max(seconds(10), 0.01)
+    assert seconds(40) < 8 * max(seconds(10), 0.003)
