@@ -8,8 +8,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from rag_evaluation_framework import Options
 from rag_evaluation_framework.cli import check_corpus, evaluate_models, generate_offline
 from rag_evaluation_framework.cli.main import GROUPS, program
+from rag_evaluation_framework.judging.methods import JudgeSettings
 from rag_evaluation_framework.version import __version__
 
 COMMANDS = [name for group in GROUPS.values() for name in group]
@@ -34,6 +36,18 @@ def test_every_help_has_examples_and_needs_no_data(name: str) -> None:
         assert [line for line in result.output.splitlines() if len(line) > width] == []
     assert "Examples:" in result.output
     assert f"rag-eval {name}" in result.output
+
+
+def test_help_shows_the_default_that_python_callers_get() -> None:
+    command = program.get_command(click.Context(program), "evaluate")
+    assert command is not None
+    parameters = {each.name: each for each in command.params}
+    assert parameters["timeout"].default == Options().attempt_timeout
+    assert parameters["max_attempts"].default == Options().max_attempts
+    assert parameters["engine"].default == Options().engine
+    assert parameters["concurrency"].default == Options().concurrency
+    assert parameters["judge_concurrency"].default == JudgeSettings().concurrency
+    assert parameters["judge_timeout"].default == JudgeSettings().timeout
 
 
 def test_the_help_groups_the_commands_by_job() -> None:

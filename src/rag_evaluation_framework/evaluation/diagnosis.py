@@ -12,7 +12,7 @@ import platform
 import re
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -36,7 +36,7 @@ from rag_evaluation_framework.evaluation.jobs import Job, prepared
 from rag_evaluation_framework.evaluation.manifest import read_manifest
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.evaluation.targets import Address, shown_target, target_of
-from rag_evaluation_framework.extensions import Registry, parse_specification
+from rag_evaluation_framework.extensions import parse_specification
 from rag_evaluation_framework.files.atomic import check_writable
 from rag_evaluation_framework.files.project_root import (
     CONFIGURATIONS,
@@ -85,13 +85,13 @@ EXTRAS = {
 """What each extra brings."""
 # Files of these kinds are skipped or refused where their extra is missing.
 _NEEDED_BY = {".pdf": "pdf", ".xlsx": "xlsx", ".parquet": "parquet", ".h5": "hdf5"}
-_PARTS: dict[str, Registry[Any]] = {
-    "chunker": CHUNKERS,
-    "embedder": EMBEDDERS,
-    "retriever": RETRIEVERS,
-    "store": VECTOR_STORES,
-    "index": INDEXES,
-    "reranker": RERANKERS,
+_COMPONENT_NAMES: Mapping[str, Callable[[], list[str]]] = {
+    "chunker": CHUNKERS.names,
+    "embedder": EMBEDDERS.names,
+    "retriever": RETRIEVERS.names,
+    "store": VECTOR_STORES.names,
+    "index": INDEXES.names,
+    "reranker": RERANKERS.names,
 }
 _BY_NAME = {"retriever": ("dense", "fused"), "reranker": ("none",)}
 
@@ -340,8 +340,8 @@ def _check_named(name: str, values: Sequence[Any]) -> None:
         raise UsageError(f"there is no file or folder {in_project(values[0])}")
     elif name == "metrics":
         parse_metrics(values)
-    elif name in _PARTS:
-        known = [*_PARTS[name].names(), *_BY_NAME.get(name, ())]
+    elif name in _COMPONENT_NAMES:
+        known = [*_COMPONENT_NAMES[name](), *_BY_NAME.get(name, ())]
         for each in values:
             is_place = re.match(r"[\w.]+:\w", each)
             if not is_place and (called := parse_specification(each).name) not in known:

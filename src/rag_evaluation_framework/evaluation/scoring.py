@@ -53,8 +53,8 @@ from rag_evaluation_framework.text.languages import foreign_language, language_o
 Turns: TypeAlias = list[tuple[int, Sample, Response]]
 """The turns of a conversation by their numbers, each as a sample and a response of its own."""
 
-READERS: Registry[Callable[..., Any]] = Registry("reader of a view")
-"""Who finds the fields of each view: called with sample, response, method and methods."""
+READERS: Registry[type[Reader]] = Registry("reader of a view")
+"""Who finds the fields of each view."""
 for _view, _place in {
     "texts": "scoring:TextsReader",
     "likeness": "answer_views:LikenessReader",
