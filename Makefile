@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo release-check test test-vendors quick check fix docs fixtures fixtures-frameworks fixtures-servers fixtures-traces bench cards clean fuzz soak mutants
+.PHONY: help setup demo release-check test test-vendors quick check voice fix docs fixtures fixtures-frameworks fixtures-servers fixtures-traces bench cards clean fuzz soak mutants
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -88,12 +88,16 @@ quick: $(VENV)/.dev ## after an edit: lint, architecture, acceptance and the gro
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python -m pytest -n auto --dist worksteal $(QUICK)
 
-check: $(VENV)/.dev ## lint, formatting, types, the documentation site, and the architecture test
+check: $(VENV)/.dev ## lint, formatting, types, the documentation site, wording, and the architecture test
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/zensical build --strict
+	@$(MAKE) -s voice
 	@$(BIN)/python -m pytest tests/test_architecture.py
+
+voice: $(VENV)/.dev ## count the words that no message, docstring, page or name may have, and check commit subjects
+	@$(BIN)/python scripts/check_voice.py --commits 20
 
 fix: $(VENV)/.dev ## let ruff repair and format what it can
 	@$(BIN)/ruff check --fix .
