@@ -22,7 +22,7 @@ from rag_evaluation_framework.records.samples import Sample, Turn
 from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame, Score
 from rag_evaluation_framework.reports.page import page
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, summed_up
-from rag_evaluation_framework.results.kept_data import KeptDocuments
+from rag_evaluation_framework.results.run_data import KeptDocuments
 
 SAMPLES = (1_000, 10_000)
 DOCUMENTS, WORDS_A_DOCUMENT = 200, 1_500

@@ -83,7 +83,7 @@ _HOMES = {
     "results.comparison": ("Comparison",),
     "results.evaluations": ("Evaluation",),
     "results.gate": ("Gate",),
-    "results.storage": ("EvaluationResultsStorage", "save"),
+    "results.results_document": ("EvaluationResultsStorage", "save"),
     "results.stored_runs": ("load",),
     "results.verdicts": ("Threshold", "Verdict"),
     "retrieval.chunkers": ("FixedTokenChunker", "RecursiveCharacterChunker", "SemanticChunker"),

@@ -79,8 +79,8 @@ from rag_evaluation_framework.results.calibration import calibrate as calibrate
 from rag_evaluation_framework.results.comparison import Comparison as Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation as Evaluation
 from rag_evaluation_framework.results.gate import Gate as Gate
-from rag_evaluation_framework.results.storage import EvaluationResultsStorage as EvaluationResultsStorage
-from rag_evaluation_framework.results.storage import save as save
+from rag_evaluation_framework.results.results_document import EvaluationResultsStorage as EvaluationResultsStorage
+from rag_evaluation_framework.results.results_document import save as save
 from rag_evaluation_framework.results.stored_runs import load as load
 from rag_evaluation_framework.results.verdicts import Threshold as Threshold
 from rag_evaluation_framework.results.verdicts import Verdict as Verdict

@@ -333,7 +333,7 @@ Installed packages add theirs as ``rag_evaluation_framework.renderers``.
 """
 for _module in ("github_annotations", "json_report", "junit", "markdown", "notebook", "page", "terminal"):
     RENDERERS.register(_module.partition("_")[0], f"rag_evaluation_framework.reports.{_module}:render")
-RENDERERS.register("results", "rag_evaluation_framework.results.results_documents:render")
+RENDERERS.register("results", "rag_evaluation_framework.results.results_document:render")
 
 
 TOGETHER: Registry[Callable[..., Any]] = Registry("operation")

@@ -19,7 +19,7 @@ from rag_evaluation_framework.records.samples import Recorded, Sample, Turn
 from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame, BlameEvidence, Score
 from rag_evaluation_framework.reports.page import badge, page
 from rag_evaluation_framework.results.evaluations import Row, summed_up
-from rag_evaluation_framework.results.kept_data import KeptDocuments
+from rag_evaluation_framework.results.run_data import KeptDocuments
 from rag_evaluation_framework.structs import replace
 
 Opened: TypeAlias = Callable[..., Any]

@@ -18,7 +18,7 @@ from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.evaluation.targets import RecordedAnswers
 from rag_evaluation_framework.records.runs import RunHead
-from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.run_store import RunFolder
 
 QUESTIONS = 120
 LABELLED = 80

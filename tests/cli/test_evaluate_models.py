@@ -27,8 +27,7 @@ from rag_evaluation_framework.cli.evaluate_models import output_paths
 from rag_evaluation_framework.cli.main import main as rag_eval
 from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.files.access import open_reading
-from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.results.run_groups import list_runs
+from rag_evaluation_framework.results.run_store import RunFolder, list_runs
 
 TABLES = tables_beside(__file__)
 

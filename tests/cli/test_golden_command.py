@@ -20,7 +20,7 @@ from rag_evaluation_framework.cli.main import main
 from rag_evaluation_framework.datasets.human_labels import read_labels
 from rag_evaluation_framework.datasets.value_files import read_results
 from rag_evaluation_framework.results.calibration import match_labels, open_answered_run
-from rag_evaluation_framework.results.kept_data import read_documents
+from rag_evaluation_framework.results.run_data import read_documents
 
 TABLES = tables_beside(__file__)
 

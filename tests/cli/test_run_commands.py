@@ -25,7 +25,7 @@ from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.metrics.views import TEXTS
 from rag_evaluation_framework.records.runs import RunHead
-from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.run_store import RunFolder
 
 GOLDEN = str(Path(__file__).parents[2] / "examples" / "golden")
 QUESTIONS = [

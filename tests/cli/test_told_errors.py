@@ -86,7 +86,7 @@ def test_a_disk_that_is_full_from_the_start_can_be_tried_again(
     def full(*_: object, **__: object) -> None:
         raise refused("write", "runs/head.json", OSError(errno.ENOSPC, "No space left on device"))
 
-    monkeypatch.setattr("rag_evaluation_framework.results.run_folder._write_head", full)
+    monkeypatch.setattr("rag_evaluation_framework.results.run_store._write_head", full)
     stopped = to_the_end(main, *ASKED)
     assert (stopped.code, stopped.out) == (3, "")
     assert stopped.err == (

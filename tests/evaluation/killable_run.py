@@ -21,7 +21,7 @@ from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.records.runs import Progress
-from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.run_store import RunFolder
 
 
 class Lines:

@@ -11,7 +11,7 @@ from rag_evaluation_framework import Request, Response, Sample, Score, Turn, Usa
 from rag_evaluation_framework.errors import TargetError
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.runs import RunHead, result_fields
-from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
+from rag_evaluation_framework.results.run_store import NEW_RUN, RunFolder
 
 
 def sample(number: int, *, reference: str | None = None) -> Sample:

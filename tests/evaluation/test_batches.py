@@ -16,7 +16,7 @@ from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.records.runs import Progress, RunOutcome
 from rag_evaluation_framework.results.journal import Journal
-from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.run_store import RunFolder
 
 Outcomes = Sequence[Response | TargetError]
 

@@ -23,7 +23,7 @@ from simulated_targets import ExactMatch, final_bytes, new_folder, samples
 from command_lines import commands_next, rag_eval_ended
 from rag_evaluation_framework import UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
-from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.run_store import RunFolder
 from sizes import LONG
 
 SCRIPT = Path(__file__).with_name("killable_run.py")

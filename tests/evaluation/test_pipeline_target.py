@@ -37,7 +37,7 @@ from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget,
 from rag_evaluation_framework.evaluation.scoring import scorers_for
 from rag_evaluation_framework.extensions import Scorer, Target
 from rag_evaluation_framework.records.runs import RunOutcome, SampleResult
-from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.run_store import RunFolder
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.pipeline import RetrievalPipeline
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore

@@ -16,14 +16,15 @@ from rag_evaluation_framework import InputError, UsageError
 from rag_evaluation_framework.errors import StorageError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.records.runs import RunHead
-from rag_evaluation_framework.results.run_folder import (
+from rag_evaluation_framework.results.run_store import (
     NEW_RUN,
     RunFolder,
+    list_runs,
     run_paths,
     runs_ending_in,
     short_id,
+    tied_runs,
 )
-from rag_evaluation_framework.results.run_groups import list_runs, tied_runs
 from rag_evaluation_framework.structs import replace
 
 DAY = datetime(2026, 11, 15, 23, 59, tzinfo=UTC)

@@ -21,7 +21,7 @@ from rag_evaluation_framework.evaluation import attempts
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.extensions import Scorer, Target
 from rag_evaluation_framework.records.runs import Progress, RunOutcome
-from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.run_store import RunFolder
 
 
 @pytest.fixture(autouse=True)

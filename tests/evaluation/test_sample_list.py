@@ -11,8 +11,7 @@ from simulated_targets import Calculator, ExactMatch, new_folder, sample
 from rag_evaluation_framework import InputError, Options, Response, Sample, Turn, UsageError
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.records.samples import Origin
-from rag_evaluation_framework.results.run_folder import (
-    RunFolder,
+from rag_evaluation_framework.results.run_data import (
     check_unchanged,
     content_hash,
     fingerprint,
@@ -21,6 +20,7 @@ from rag_evaluation_framework.results.run_folder import (
     placed,
     read_list,
 )
+from rag_evaluation_framework.results.run_store import RunFolder
 from rag_evaluation_framework.structs import replace
 
 TEN = [sample(number) for number in range(10)]

@@ -31,7 +31,7 @@ from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.reports import exports
 from rag_evaluation_framework.reports.stored_pages import StoredPages
 from rag_evaluation_framework.results.journal import JournalEntry, written_entry
-from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.run_store import RunFolder
 from rag_evaluation_framework.structs import replace
 
 Counts: TypeAlias = Mapping[str, int]

@@ -23,7 +23,8 @@ from rag_evaluation_framework.records.responses import Failure
 from rag_evaluation_framework.records.runs import Run, RunHead, RunOutcome, SampleResult, Timing
 from rag_evaluation_framework.results.evaluations import Row, summed_up
 from rag_evaluation_framework.results.journal import Journal, JournalEntry, written_entry
-from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder, content_hash, keep_samples
+from rag_evaluation_framework.results.run_data import content_hash, keep_samples
+from rag_evaluation_framework.results.run_store import NEW_RUN, RunFolder
 
 SAMPLES = (
     Sample(

@@ -16,7 +16,7 @@ from finished_runs import on_disk, scored
 from command_lines import rag_eval
 from rag_evaluation_framework import InputError, Sample, Turn, UsageError
 from rag_evaluation_framework.results.damage import set_damage_aside
-from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.run_store import RunFolder
 from rag_evaluation_framework.structs import replace
 
 JOURNALS = 200

@@ -36,8 +36,7 @@ from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.judging.verdict import AnswerVerdict
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleResult
 from rag_evaluation_framework.results.evaluations import Row
-from rag_evaluation_framework.results.run_folder import RunFolder
-from rag_evaluation_framework.results.run_groups import RunGroup
+from rag_evaluation_framework.results.run_store import RunFolder, RunGroup
 from rag_evaluation_framework.results.summaries import ABSENT, Counts, Figure, RunTotals
 from rag_evaluation_framework.structs import replace
 

@@ -18,7 +18,7 @@ from rag_evaluation_framework.results.experiments import (
     read_experiment,
     run_experiment,
 )
-from rag_evaluation_framework.results.storage import evaluation_of_document
+from rag_evaluation_framework.results.results_document import evaluation_of_document
 
 UNITS = [f"user-{number}" for number in range(4_000)]
 

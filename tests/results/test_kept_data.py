@@ -25,14 +25,14 @@ from rag_evaluation_framework.records.samples import (
     Turn,
     Usage,
 )
-from rag_evaluation_framework.results import kept_data
-from rag_evaluation_framework.results.kept_data import (
+from rag_evaluation_framework.results import run_data
+from rag_evaluation_framework.results.run_data import (
     HeldSamples,
     keep_documents,
+    keep_samples,
     kept_samples,
     read_documents,
 )
-from rag_evaluation_framework.results.run_folder import keep_samples
 from rag_evaluation_framework.retrieval.sweep import Grid
 
 QUESTION = (Turn(role="user", content="登塔多少钱？"),)
@@ -91,8 +91,8 @@ def test_samples_come_back_as_they_were(tmp_path: Path) -> None:
 def test_each_text_of_a_document_is_kept_once_and_those_beyond_the_most_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_data, "MOST_CHARACTERS", 40)
-    monkeypatch.setattr(kept_data, "WHOLE_CHARACTERS", 0)
+    monkeypatch.setattr(run_data, "MOST_CHARACTERS", 40)
+    monkeypatch.setattr(run_data, "WHOLE_CHARACTERS", 0)
     same = "the same text"
     texts = {"a.md": same, "b.md": same, "c.md": "x" * 41, "d.md": "y", "e.md": "unnamed"}
     documents = [Document(DocumentId(name), text) for name, text in texts.items()]

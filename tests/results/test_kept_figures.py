@@ -17,9 +17,8 @@ from rag_evaluation_framework.datasets import dialect
 from rag_evaluation_framework.datasets.rows import PlainRows
 from rag_evaluation_framework.files.strict_json import write_lines
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.results import journal, kept_data, run_evaluations
-from rag_evaluation_framework.results.run_figures import FIGURES_FILE
-from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results import journal, run_data, run_evaluations
+from rag_evaluation_framework.results.run_store import FIGURES_FILE, RunFolder
 from run_files import plain_journal
 
 METRICS = ["faithfulness", "answer_correctness"]
@@ -100,9 +99,9 @@ def test_a_resume_of_a_complete_run_reads_no_more_than_the_worst_answers(
     (path,) = (tmp_path / "runs").iterdir()
     before = {each.name: each.read_bytes() for each in path.iterdir() if each.name != "lock"}
     entries: list[bytes] = []
-    whole, sample = journal.entry_from, kept_data._sample
+    whole, sample = journal.entry_from, run_data._sample
     monkeypatch.setattr(journal, "entry_from", lambda content: entries.append(content) or whole(content))
-    monkeypatch.setattr(kept_data, "_sample", lambda written: sample(written) if read else 1 / 0)
+    monkeypatch.setattr(run_data, "_sample", lambda written: sample(written) if read else 1 / 0)
     monkeypatch.setattr(dialect.RecordDialect, "stream", lambda *_: 1 / 0)
     again = rag_eval_ended(*asked, "--resume", folder=tmp_path)
     assert (again.returncode, again.stdout) == (0, first.stdout)
@@ -154,7 +153,7 @@ def test_a_file_too_large_to_be_held_is_read_once_and_once_more_to_draw_from_it(
         return [(run / each).read_bytes() for each in ("data.jsonl.zst", "blame.jsonl.zst")]
 
     held, drawn = kept("held", 1), kept("held and drawn", 1, "--sample", "9")
-    monkeypatch.setattr(kept_data, "MOST_HELD_BYTES", 0)
+    monkeypatch.setattr(run_data, "MOST_HELD_BYTES", 0)
     assert kept("large", 1) == held
     assert kept("large and drawn", 2, "--sample", "9") == drawn
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []

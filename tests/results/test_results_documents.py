@@ -20,7 +20,7 @@ from rag_evaluation_framework.records.runs import ResourceUsage, Spread
 from rag_evaluation_framework.results.evaluations import rows_of_folder
 from rag_evaluation_framework.results.journal import entry_from, intact_entry, written_entry
 from rag_evaluation_framework.results.resources import ResourceMeter
-from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.run_store import RunFolder
 from rag_evaluation_framework.results.stored_runs import load_run
 from rag_evaluation_framework.results.summaries import TOTAL_TIME, section_of
 from rag_evaluation_framework.structs import replace

@@ -21,7 +21,7 @@ from cases import tables_beside
 from rag_evaluation_framework import EvaluationResultsStorage, InputError, UsageError
 from rag_evaluation_framework.datasets.value_files import write_results
 from rag_evaluation_framework.errors import MissingResultsError, StorageError
-from rag_evaluation_framework.results.storage import check_id
+from rag_evaluation_framework.results.results_document import check_id
 from rag_evaluation_framework.results.stored_runs import load_run
 from sizes import size
 
@@ -85,7 +85,7 @@ def test_eight_processes_saving_at_once_lose_nothing(tmp_path: Path) -> None:
     program = f"""
         import sys
         from datetime import UTC, datetime
-        from rag_evaluation_framework.results.storage import EvaluationResultsStorage
+        from rag_evaluation_framework.results.results_document import EvaluationResultsStorage
         # One clock for all: every save is in the same second.
         storage = EvaluationResultsStorage({str(tmp_path)!r}, now=lambda: datetime(2026, 11, 15, tzinfo=UTC))
         print("ready", flush=True)

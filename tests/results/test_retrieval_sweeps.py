@@ -23,7 +23,7 @@ from rag_evaluation_framework.components import chunker_from
 from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.evaluation.grid_runs import write_sweep
 from rag_evaluation_framework.results.comparison import MetricComparison
-from rag_evaluation_framework.results.storage import compare_documents
+from rag_evaluation_framework.results.results_document import compare_documents
 from rag_evaluation_framework.retrieval.embedders import HashingEmbedder
 from rag_evaluation_framework.retrieval.stores import ExactVectorStore
 from rag_evaluation_framework.retrieval.sweep import grid_of

@@ -16,7 +16,7 @@ from rag_evaluation_framework.judging.methods import Methods
 from rag_evaluation_framework.models.clients import as_chat_model
 from rag_evaluation_framework.models.spending import CountedModel, Spending
 from rag_evaluation_framework.records.runs import JudgeUsage, RunHead
-from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
+from rag_evaluation_framework.results.run_store import NEW_RUN, RunFolder
 
 PANEL = "judge:a+b"
 

@@ -14,7 +14,7 @@ from rag_evaluation_framework.metrics.safety import _expects_a_refusal
 from rag_evaluation_framework.metrics.spans import SpanColumns, count_characters
 from rag_evaluation_framework.results.baselines import latest_of_branch
 from rag_evaluation_framework.results.regressions import _largest_fall
-from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, in_runs, no_such_run
+from rag_evaluation_framework.results.run_store import DEFAULT_RUNS_DIRECTORY, in_runs, no_such_run
 from rag_evaluation_framework.results.verdicts import Check, GatedMetric
 from rag_evaluation_framework.statistics.paired import largest_drop
 from rag_evaluation_framework.structs import replace

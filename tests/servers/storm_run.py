@@ -17,7 +17,7 @@ from peak_memory import peak_kib
 from rag_evaluation_framework import HttpAgent, Options, Response, Sample, Score, Turn
 from rag_evaluation_framework.evaluation.engine import run_samples
 from rag_evaluation_framework.records.runs import RunHead
-from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder
+from rag_evaluation_framework.results.run_store import NEW_RUN, RunFolder
 from run_files import plain_journal
 
 

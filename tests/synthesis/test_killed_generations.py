@@ -19,7 +19,7 @@ from chat_server import ChatReply, ChatServer, last_message, running_chat
 from killable_generation import CONCURRENCY, DOCUMENTS, SETTINGS
 from scripted_questions import Request, corpus_of, well_behaved
 
-from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.run_store import RunFolder
 from rag_evaluation_framework.synthesis.question_plan import QuestionSettings, planned_tasks
 from rag_evaluation_framework.synthesis.question_prompts import sample_of
 from sizes import size

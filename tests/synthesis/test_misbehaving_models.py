@@ -15,7 +15,7 @@ from rag_evaluation_framework import Corpus, UsageError
 from rag_evaluation_framework.adapters.openai import OpenAIChatModel
 from rag_evaluation_framework.errors import ModelError
 from rag_evaluation_framework.evaluation import attempts
-from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.run_store import RunFolder
 from rag_evaluation_framework.synthesis.generation import Generation, generate_with_model
 from rag_evaluation_framework.synthesis.question_plan import QuestionSettings
 

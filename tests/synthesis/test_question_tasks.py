@@ -13,7 +13,7 @@ from rag_evaluation_framework.errors import UnknownNameError
 from rag_evaluation_framework.models.chat import Message
 from rag_evaluation_framework.models.clients import ChatSettings
 from rag_evaluation_framework.models.prompts import load_prompt, prompt_names
-from rag_evaluation_framework.results.run_folder import fingerprint
+from rag_evaluation_framework.results.run_data import fingerprint
 from rag_evaluation_framework.synthesis.drafts import DIFFICULTIES, KINDS
 from rag_evaluation_framework.synthesis.question_plan import QuestionSettings, planned_tasks, question_mix
 from rag_evaluation_framework.synthesis.question_prompts import (

@@ -75,7 +75,7 @@ def _of_runs(runs: tuple[str, ...], given: dict[str, Any]) -> int:
 
     from rag_evaluation_framework.cli.evaluation_output import demands_of
     from rag_evaluation_framework.results.gate import Gate
-    from rag_evaluation_framework.results.run_folder import RunFolder
+    from rag_evaluation_framework.results.run_store import RunFolder
     from rag_evaluation_framework.results.stored_runs import load_run
 
     evaluations = [load_run(RunFolder.open(run, given["runs_dir"])) for run in runs]

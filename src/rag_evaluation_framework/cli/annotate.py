@@ -158,7 +158,7 @@ def _loaded(subject: str, runs_directory: Path, mapped: dict[str, str]) -> tuple
     from rag_evaluation_framework.datasets.catalogue import catalogue_path
     from rag_evaluation_framework.datasets.recognition import read_dataset
     from rag_evaluation_framework.errors import MissingDatasetError, RagEvalError
-    from rag_evaluation_framework.results.storage import SUFFIXES
+    from rag_evaluation_framework.results.results_document import SUFFIXES
     from rag_evaluation_framework.results.stored_runs import find_evaluation
 
     path = Path(subject)

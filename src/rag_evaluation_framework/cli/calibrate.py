@@ -101,8 +101,7 @@ def command(run: str | None, runs_dir: Path, **given: Any) -> None:
     from rag_evaluation_framework.results.calibration import LabelPair, calibrate, open_answered_run
     from rag_evaluation_framework.results.metric_calibration import CalibrationSettings
     from rag_evaluation_framework.results.model_calibration import calibrate_model, labels_of_people
-    from rag_evaluation_framework.results.run_folder import RunFolder
-    from rag_evaluation_framework.results.run_groups import latest_run
+    from rag_evaluation_framework.results.run_store import RunFolder, latest_run
     from rag_evaluation_framework.results.stored_runs import load_run
     from rag_evaluation_framework.statistics.agreement import Resampling
 
@@ -150,7 +149,7 @@ def _threshold(text: str) -> tuple[str, float]:
 def annotations_of(run: str, runs_dir: Path) -> tuple[Path, ...]:
     """Return the files of those who annotated the dataset of a run; none of a results file."""
     from rag_evaluation_framework.datasets.recognition import annotations_of_run
-    from rag_evaluation_framework.results.run_folder import RunFolder
+    from rag_evaluation_framework.results.run_store import RunFolder
 
     if Path(run).is_file():
         return ()

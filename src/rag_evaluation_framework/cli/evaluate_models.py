@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.records.runs import Progress, RunHead
     from rag_evaluation_framework.reports.blocks import Screen
     from rag_evaluation_framework.results.evaluations import Evaluation
-    from rag_evaluation_framework.results.run_folder import RunFolder
+    from rag_evaluation_framework.results.run_store import RunFolder
 
 EXAMPLES = """\b
 Examples:
@@ -159,7 +159,7 @@ def _evaluated(given: dict[str, Any]) -> int:
     from rag_evaluation_framework.files.atomic import check_writable
     from rag_evaluation_framework.judging.methods import kinship_warnings
     from rag_evaluation_framework.records.runs import Options, SampleChoice
-    from rag_evaluation_framework.results.run_groups import RunGroup
+    from rag_evaluation_framework.results.run_store import RunGroup
 
     scoring, runs = options.scoring_of(given), _resumed_runs(given["resume"], given["runs_dir"])
     listed = [model for run in runs.values() for model in run.head.configuration[_MODELS]]
@@ -236,7 +236,7 @@ def _systems(
     """Ask every model what is left to ask; only an interrupt ends it before the last."""
     from rag_evaluation_framework.cli.evaluation_output import progress_told
     from rag_evaluation_framework.evaluation import run as runs_of
-    from rag_evaluation_framework.results.run_groups import RunGroup
+    from rag_evaluation_framework.results.run_store import RunGroup
 
     (dataset,) = planned.datasets
     for each in runs.values():
@@ -328,8 +328,7 @@ def _targets(
 
 def _resumed_runs(run_ids: Sequence[str], runs_directory: Path) -> dict[str, RunFolder]:
     """Return the runs that are tied to those named, by model; all are of the same data, metrics and seed."""
-    from rag_evaluation_framework.results.run_folder import RunFolder
-    from rag_evaluation_framework.results.run_groups import tied_runs
+    from rag_evaluation_framework.results.run_store import RunFolder, tied_runs
 
     runs: dict[str, RunFolder] = {}
     for run_id in run_ids:
@@ -510,7 +509,7 @@ def _model(model: str, evaluation: Evaluation, prices: Prices | None) -> dict[st
 def _show(screen: Screen, whole: Evaluation, document: Mapping[str, Any]) -> None:
     """Show the data, the evaluation, what each run took, and what is left to do."""
     from rag_evaluation_framework.reports.blocks import NOTHING, Column, money, one_line, right
-    from rag_evaluation_framework.results.run_folder import RunFolder
+    from rag_evaluation_framework.results.run_store import RunFolder
 
     version = f" {document['dataset_version']}" if document["dataset_version"] else ""
     samples = counted(document["total"], "sample")

@@ -270,7 +270,7 @@ def _moved_since(evaluation: Evaluation, name: str) -> Regressions:
 def keep_results(evaluation: Evaluation, runs: Path) -> None:
     """Keep the results of finished runs in the project, if there is one: whole, and as figures of quality."""
     from rag_evaluation_framework.results.benchmark_history import keep_quality
-    from rag_evaluation_framework.results.results_documents import results_document
+    from rag_evaluation_framework.results.results_document import results_document
 
     folder = None if project_root() is None else kept_results(runs)
     if folder is None:

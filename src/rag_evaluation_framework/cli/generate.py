@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.records.runs import Progress
     from rag_evaluation_framework.records.samples import Dataset
     from rag_evaluation_framework.reports.dataset_blocks import GenerationSummary
-    from rag_evaluation_framework.results.run_folder import RunFolder
+    from rag_evaluation_framework.results.run_store import RunFolder
     from rag_evaluation_framework.synthesis.draft_quality import QualityControl
     from rag_evaluation_framework.synthesis.drafts import Drafts
     from rag_evaluation_framework.synthesis.question_plan import QuestionSettings
@@ -148,7 +148,7 @@ def _generated(given: dict[str, Any]) -> GenerationSummary | int:
     """Make the dataset; a run that was stopped gives an exit code."""
     from rag_evaluation_framework.components import chunker_from
     from rag_evaluation_framework.records.documents import Corpus
-    from rag_evaluation_framework.results.run_folder import RunFolder
+    from rag_evaluation_framework.results.run_store import RunFolder
     from rag_evaluation_framework.synthesis.drafts import KINDS
     from rag_evaluation_framework.synthesis.generation import chunker_of, settings_of
     from rag_evaluation_framework.synthesis.question_plan import QuestionSettings

@@ -180,7 +180,7 @@ def runs_command(runs_dir: Path, as_json: bool) -> None:
     with the command that continues each unfinished run.
     """
     from rag_evaluation_framework.reports.list_blocks import describe_runs, run_row
-    from rag_evaluation_framework.results.run_groups import list_runs
+    from rag_evaluation_framework.results.run_store import list_runs
 
     rows = list(map(run_row, list_runs(runs_dir)))
     tell(rows, describe_runs(runs_dir, rows), as_json=as_json)

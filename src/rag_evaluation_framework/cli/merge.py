@@ -29,8 +29,8 @@ def merge_command(runs: tuple[str, ...], out: Path, runs_dir: Path, as_json: boo
     methods or with a sample in common are refused, with all the reasons. If the shards had a gate, it decides
     on the whole, and the exit code says how.
     """
+    from rag_evaluation_framework.results.results_document import shard_at
     from rag_evaluation_framework.results.shards import merge_evaluations
-    from rag_evaluation_framework.results.storage import shard_at
     from rag_evaluation_framework.results.stored_runs import find_evaluation
 
     parts = [each for run in runs for each in sorted(Path(run).glob("part-*.results.parquet")) or [Path(run)]]

@@ -230,7 +230,7 @@ def mend_journals(given: Mapping[str, Any]) -> dict[str, Any]:
 def _find_latest(given: Mapping[str, Any]) -> dict[str, Any]:
     if given["resume"] not in (LATEST, (LATEST,)):
         return dict(given)
-    from rag_evaluation_framework.results.run_groups import latest_resumable
+    from rag_evaluation_framework.results.run_store import latest_resumable
 
     name = click.get_current_context().command.name or ""
     command = "evaluate" if name == "aa" else name  # which begins the same runs
@@ -241,7 +241,7 @@ def _find_latest(given: Mapping[str, Any]) -> dict[str, Any]:
 @contextmanager
 def told_how_to_resume(runs: Path, resume: str | None) -> Iterator[None]:
     """Name the command that goes on with a run, where Ctrl-C ends this one between two samples of the run."""
-    from rag_evaluation_framework.results.run_folder import RunFolder, run_paths
+    from rag_evaluation_framework.results.run_store import RunFolder, run_paths
 
     before = run_paths(runs)
     try:
@@ -272,7 +272,7 @@ def check_resumed_alone(given: Mapping[str, Any], choices: Mapping[str, Any]) ->
     chosen = {name: value for name, value in choices.items() if value not in (None, ())}
     if not given["resume"] or not chosen:
         return
-    from rag_evaluation_framework.results.run_folder import RunFolder
+    from rag_evaluation_framework.results.run_store import RunFolder
 
     resume = _find_latest(given)["resume"]
     head = RunFolder.open(resume if isinstance(resume, str) else resume[0], given["runs_dir"]).head

@@ -26,7 +26,7 @@ def command(runs: tuple[str, ...], runs_dir: Path, as_json: bool) -> None:
     its gate decides again.
     """
     from rag_evaluation_framework.judging.verdict import GRADES, name_of_state
-    from rag_evaluation_framework.results.run_folder import RunFolder
+    from rag_evaluation_framework.results.run_store import RunFolder
     from rag_evaluation_framework.results.stored_runs import redecide
 
     folders = [RunFolder.open(run, runs_dir) for run in runs]

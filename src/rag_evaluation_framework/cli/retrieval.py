@@ -243,7 +243,7 @@ def _keep_quality(sweep: Evaluation, runs: Path) -> None:
     """Add the figures of each combination to the project's benchmark files, if the sweep is one of its."""
     from rag_evaluation_framework.datasets.project_settings import kept_results
     from rag_evaluation_framework.results.benchmark_history import keep_quality
-    from rag_evaluation_framework.results.results_documents import results_document
+    from rag_evaluation_framework.results.results_document import results_document
 
     if project_root() is None or kept_results(runs) is None or not sweep.outcome.completed:
         return

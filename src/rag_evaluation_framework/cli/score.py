@@ -144,7 +144,7 @@ def _is_data(path: Path) -> bool:
 def _is_results(path: Path) -> bool:
     from rag_evaluation_framework.datasets.recognition import previews
     from rag_evaluation_framework.files.access import plain_name
-    from rag_evaluation_framework.results.storage import SUFFIXES
+    from rag_evaluation_framework.results.results_document import SUFFIXES
 
     if plain_name(path).endswith(SUFFIXES):
         return True
@@ -213,8 +213,7 @@ def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
     from rag_evaluation_framework.cli.evaluation_output import progress_told
     from rag_evaluation_framework.evaluation.rescoring import scored_again
     from rag_evaluation_framework.judging.methods import opened_methods
-    from rag_evaluation_framework.results.run_folder import RunFolder
-    from rag_evaluation_framework.results.run_groups import latest_run
+    from rag_evaluation_framework.results.run_store import RunFolder, latest_run
     from rag_evaluation_framework.workers import Crew
 
     if not given["metrics"]:

@@ -36,7 +36,7 @@ def command(folder: Path, port: int, no_open: bool) -> None:
     """
     from rag_evaluation_framework.adapters.local_server import LocalServer
     from rag_evaluation_framework.reports.stored_pages import StoredPages
-    from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY
+    from rag_evaluation_framework.results.run_store import DEFAULT_RUNS_DIRECTORY
 
     folder = folder.resolve()
     is_of_runs = any((each / "head.json").is_file() for each in folder.iterdir() if each.is_dir())

@@ -112,7 +112,7 @@ def command(run: str | None, runs_dir: Path, metric: str | None, **given: Any) -
 
 def open_evaluation(run: str | None, runs_dir: Path) -> Evaluation:
     """Load a run by what people call it, or the latest."""
-    from rag_evaluation_framework.results.run_groups import latest_run
+    from rag_evaluation_framework.results.run_store import latest_run
     from rag_evaluation_framework.results.stored_runs import find_evaluation, load_run
 
     if run is None:

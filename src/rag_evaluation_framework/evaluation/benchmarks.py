@@ -54,8 +54,11 @@ from rag_evaluation_framework.results.benchmark_history import (
     throughput_figures,
 )
 from rag_evaluation_framework.results.resources import ResourceMeter
-from rag_evaluation_framework.results.results_documents import results_document
-from rag_evaluation_framework.results.storage import EvaluationResultsStorage, check_id
+from rag_evaluation_framework.results.results_document import (
+    EvaluationResultsStorage,
+    check_id,
+    results_document,
+)
 from rag_evaluation_framework.results.summaries import latency_figures
 from rag_evaluation_framework.retrieval.bm25 import BM25Retriever
 from rag_evaluation_framework.retrieval.pipeline import (

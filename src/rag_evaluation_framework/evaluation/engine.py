@@ -56,14 +56,8 @@ from rag_evaluation_framework.results.journal import (
     WrittenResult,
     written_entry,
 )
-from rag_evaluation_framework.results.kept_data import as_kept
-from rag_evaluation_framework.results.run_folder import (
-    RunFolder,
-    Samples,
-    check_unchanged,
-    keep_samples,
-    placed,
-)
+from rag_evaluation_framework.results.run_data import Samples, as_kept, check_unchanged, keep_samples, placed
+from rag_evaluation_framework.results.run_store import RunFolder
 from rag_evaluation_framework.workers import Workers
 
 if TYPE_CHECKING:

@@ -45,8 +45,8 @@ from rag_evaluation_framework.records.runs import RunHead, SampleChoice
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.results.evaluations import Evaluation, summed_up, unscored
 from rag_evaluation_framework.results.gate import PassCounter
-from rag_evaluation_framework.results.results_documents import results_document, significance_tests
-from rag_evaluation_framework.results.run_groups import RESULTS_FILE
+from rag_evaluation_framework.results.results_document import results_document, significance_tests
+from rag_evaluation_framework.results.run_store import RESULTS_FILE
 from rag_evaluation_framework.results.summaries import PERFORMANCE, TOTAL_TIME, Figure, Performance
 from rag_evaluation_framework.results.verdicts import OF_ANSWERS, Operator, Threshold, read_thresholds
 

@@ -58,23 +58,19 @@ from rag_evaluation_framework.results.comparison import (
     corrected_together,
 )
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, summed_up
-from rag_evaluation_framework.results.kept_data import (
+from rag_evaluation_framework.results.results_document import SUFFIX
+from rag_evaluation_framework.results.run_data import (
     KeptDocuments,
+    content_hash,
+    fingerprint,
     keep_documents,
+    keep_samples,
     kept_samples,
     named_documents,
     needed_documents,
-)
-from rag_evaluation_framework.results.run_folder import (
-    CELLS,
-    NEW_RUN,
-    RunFolder,
-    content_hash,
-    fingerprint,
-    keep_samples,
     streamed,
 )
-from rag_evaluation_framework.results.storage import SUFFIX
+from rag_evaluation_framework.results.run_store import CELLS, NEW_RUN, RunFolder
 from rag_evaluation_framework.results.stored_runs import PERFORMANCE_FILE
 from rag_evaluation_framework.results.summaries import INTERVALS, Counts, Performance
 from rag_evaluation_framework.retrieval.pipeline import Chunking

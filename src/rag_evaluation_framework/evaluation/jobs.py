@@ -64,23 +64,23 @@ from rag_evaluation_framework.records.samples import ROWS, Dataset, Refusal, Sam
 from rag_evaluation_framework.results.baselines import Baseline, open_baseline
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.gate import Gate
-from rag_evaluation_framework.results.kept_data import (
+from rag_evaluation_framework.results.run_data import (
+    SAMPLES_FILE,
     SamplesRead,
     as_they_were,
     as_they_were_called,
-    counted_in,
+    keep_samples,
     may_be_called_otherwise,
     read_samples,
 )
-from rag_evaluation_framework.results.run_folder import (
-    SAMPLES_FILE,
+from rag_evaluation_framework.results.run_store import (
     RunFolder,
+    RunGroup,
+    counted_in,
     in_runs,
-    keep_samples,
     labels_beside,
     short_id,
 )
-from rag_evaluation_framework.results.run_groups import RunGroup
 from rag_evaluation_framework.results.verdicts import Threshold
 
 if TYPE_CHECKING:
@@ -300,11 +300,11 @@ def as_begun(plan: Plan, runs: Mapping[str, RunFolder]) -> Plan:
     for dataset in plan.datasets:
         run, now = runs.get(dataset.name), dataset.selection
         has_begun = run is not None and run.samples_path.exists()
-        if run is not None and has_begun and may_be_called_otherwise(run):
-            now = now.restored(partial(as_they_were_called, now.stream, run))
+        if run is not None and has_begun and may_be_called_otherwise(run.samples_path):
+            now = now.restored(partial(as_they_were_called, now.stream, run.samples_path))
             dataset = replace(dataset, selection=now)
         if run is not None and has_begun and _is_annotated(dataset, run):
-            then = replace(now, stream=partial(as_they_were, now.stream, run))
+            then = replace(now, stream=partial(as_they_were, now.stream, run.samples_path))
             changed = sum(one != other for one, other in zip(now(), then(), strict=True))
             if changed:
                 dataset = replace(dataset, selection=then)

@@ -28,8 +28,7 @@ from rag_evaluation_framework.records.runs import RunOutcome, SampleResult
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import CHEAP_SCORE, EMPTY, NO_CONTEXTS, NOT_DRAWN, Score
 from rag_evaluation_framework.results.drawn_scores import CheapScores, Draws, estimated, screening_scores
-from rag_evaluation_framework.results.kept_data import read_judge_usage
-from rag_evaluation_framework.results.run_folder import JUDGE_BUDGET, RunFolder
+from rag_evaluation_framework.results.run_store import JUDGE_BUDGET, RunFolder, read_judge_usage
 from rag_evaluation_framework.results.summaries import declared_metric
 from rag_evaluation_framework.statistics.partly_judged import Draw, looks
 

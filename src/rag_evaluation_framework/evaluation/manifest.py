@@ -61,7 +61,7 @@ from rag_evaluation_framework.files.yaml_documents import YamlReader
 from rag_evaluation_framework.judging.methods import JudgeSettings, Scoring
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, check_known, check_metric, metric_name
 from rag_evaluation_framework.records.samples import Dataset
-from rag_evaluation_framework.results.kept_data import SamplesRead
+from rag_evaluation_framework.results.run_data import SamplesRead
 from rag_evaluation_framework.results.verdicts import OF_ANSWERS, Threshold, read_thresholds
 
 if TYPE_CHECKING:

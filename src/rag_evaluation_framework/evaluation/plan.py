@@ -38,9 +38,8 @@ from rag_evaluation_framework.records.runs import Options, SampleChoice
 from rag_evaluation_framework.records.samples import Refusal, Sample, Usage
 from rag_evaluation_framework.results.baselines import Baseline
 from rag_evaluation_framework.results.gate import Gate
-from rag_evaluation_framework.results.kept_data import Counted, HeldSamples
-from rag_evaluation_framework.results.run_folder import ContentHash, SpooledSamples, fingerprint
-from rag_evaluation_framework.results.run_groups import RunGroup
+from rag_evaluation_framework.results.run_data import ContentHash, HeldSamples, SpooledSamples, fingerprint
+from rag_evaluation_framework.results.run_store import Counted, RunGroup
 from rag_evaluation_framework.results.verdicts import OF_ANSWERS, Threshold
 from rag_evaluation_framework.version import __version__
 

@@ -40,8 +40,8 @@ from rag_evaluation_framework.records.runs import OnProgress, Progress, RunHead,
 from rag_evaluation_framework.records.samples import NOTHING_ANNOTATED, AnnotatedTruth, Sample
 from rag_evaluation_framework.records.scores import Blame, Score
 from rag_evaluation_framework.results.evaluations import Evaluation, Kind, Row, rows_of_folder, summed_up
-from rag_evaluation_framework.results.kept_data import as_they_were, kept_samples
-from rag_evaluation_framework.results.run_folder import RunFolder, Samples, listed_samples
+from rag_evaluation_framework.results.run_data import Samples, as_they_were, kept_samples, listed_samples
+from rag_evaluation_framework.results.run_store import RunFolder
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Performance
 from rag_evaluation_framework.workers import Workforce, crew_of, in_order
 
@@ -159,7 +159,7 @@ class RescoredRows:
         scorers = scorers_for(metrics, methods)
 
         samples: Samples = partial(dialect.stream, dataset)
-        samples = partial(as_they_were, samples, folder) if knew_annotations else samples
+        samples = partial(as_they_were, samples, folder.samples_path) if knew_annotations else samples
 
         def listed() -> Iterator[Sample]:
             return map(truth.applied, listed_samples(samples, folder.samples_path))

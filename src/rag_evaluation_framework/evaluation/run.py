@@ -43,29 +43,34 @@ from rag_evaluation_framework.results.baselines import Baseline, compared, deman
 from rag_evaluation_framework.results.breakdowns import FoundBlames, write_blames
 from rag_evaluation_framework.results.changes import Demand
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder
-from rag_evaluation_framework.results.kept_data import (
-    as_kept,
-    keep_askings,
-    keep_documents,
-    keep_judge_usage,
-    keep_unstable,
-    named_documents,
-    needed_documents,
-    read_judge_usage,
-)
+from rag_evaluation_framework.results.evaluations import suite as suite_of
 from rag_evaluation_framework.results.movements import ask_again, digits_of
 from rag_evaluation_framework.results.resources import ResourceMeter
-from rag_evaluation_framework.results.results_documents import keep_verdict
-from rag_evaluation_framework.results.run_evaluations import are_figures_kept, evaluation_of_run, written
-from rag_evaluation_framework.results.run_evaluations import suite as suite_of
-from rag_evaluation_framework.results.run_folder import (
+from rag_evaluation_framework.results.run_data import (
+    as_kept,
+    check_unchanged,
+    content_hash,
+    keep_documents,
+    named_documents,
+    needed_documents,
+)
+from rag_evaluation_framework.results.run_evaluations import (
+    are_figures_kept,
+    evaluation_of_run,
+    keep_verdict,
+    written,
+)
+from rag_evaluation_framework.results.run_store import (
     JUDGE_BUDGET,
     NEW_RUN,
     RunFolder,
-    check_unchanged,
-    content_hash,
+    RunGroup,
+    group_fields,
+    keep_askings,
+    keep_judge_usage,
+    keep_unstable,
+    read_judge_usage,
 )
-from rag_evaluation_framework.results.run_groups import RunGroup, group_fields
 from rag_evaluation_framework.results.summaries import Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions
 from rag_evaluation_framework.structs import asdict

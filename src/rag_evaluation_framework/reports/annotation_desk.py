@@ -50,7 +50,7 @@ from rag_evaluation_framework.reports.run_page import verdict_fields
 from rag_evaluation_framework.results.answer_labels import AnswerLabel, AnswerLabels, append_labels
 from rag_evaluation_framework.results.calibration import Telling, in_telling_order, telling
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.results.run_folder import labels_beside, labels_file
+from rag_evaluation_framework.results.run_store import labels_beside, labels_file
 from rag_evaluation_framework.structs import replace
 from rag_evaluation_framework.text.sentences import sentence_spans
 

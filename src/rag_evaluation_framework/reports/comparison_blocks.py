@@ -17,7 +17,7 @@ from rag_evaluation_framework.reports.messages.comparison_sentences import (
     trait_sentence,
 )
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
-from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, in_runs
+from rag_evaluation_framework.results.run_store import DEFAULT_RUNS_DIRECTORY, in_runs
 from rag_evaluation_framework.results.verdicts import AnswerChanges
 
 _IN_FULL, _ASKED = 3, 3

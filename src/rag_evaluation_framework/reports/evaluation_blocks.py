@@ -50,7 +50,7 @@ from rag_evaluation_framework.reports.system_blocks import describe_systems, sys
 from rag_evaluation_framework.results.evaluations import Evaluation, unscored
 from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS
 from rag_evaluation_framework.results.regressions import NOTHING_IN_COMMON
-from rag_evaluation_framework.results.run_folder import CELLS, in_runs, run_paths, short_id
+from rag_evaluation_framework.results.run_store import CELLS, in_runs, run_paths, short_id
 from rag_evaluation_framework.results.summaries import RELIABILITY, Figure, Unscored
 from rag_evaluation_framework.results.verdicts import (
     BASELINE,

@@ -15,7 +15,7 @@ from rag_evaluation_framework.extensions import Registry, extra_module
 from rag_evaluation_framework.files.atomic import write_bytes_atomically, write_text_atomically
 from rag_evaluation_framework.reports.blocks import figure, interval_text
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
-from rag_evaluation_framework.results.results_documents import SHARDS
+from rag_evaluation_framework.results.results_document import SHARDS
 from rag_evaluation_framework.results.shards import divided
 
 ENDINGS = {

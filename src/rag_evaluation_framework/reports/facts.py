@@ -32,7 +32,7 @@ from rag_evaluation_framework.records.steps import median_uses
 from rag_evaluation_framework.reports import blocks
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
-from rag_evaluation_framework.results.kept_data import NO_DOCUMENTS, KeptDocuments
+from rag_evaluation_framework.results.run_data import NO_DOCUMENTS, KeptDocuments
 from rag_evaluation_framework.results.run_evaluations import KEPT, worst_rows
 from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.results.verdicts import Check, GatedMetric, Regressions, Threshold, Verdict

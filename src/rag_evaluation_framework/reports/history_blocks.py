@@ -11,7 +11,7 @@ from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.reports import blocks
 from rag_evaluation_framework.reports.messages.comparison_sentences import short_names
 from rag_evaluation_framework.results.benchmark_history import BUSY, is_percentile
-from rag_evaluation_framework.results.run_folder import DEFAULT_RUNS_DIRECTORY, in_runs
+from rag_evaluation_framework.results.run_store import DEFAULT_RUNS_DIRECTORY, in_runs
 from rag_evaluation_framework.results.trend import LEAST_RUNS, MetricTrend
 from rag_evaluation_framework.text.display import duration
 

@@ -18,8 +18,7 @@ from rag_evaluation_framework.metrics.declaration import Metric
 from rag_evaluation_framework.reports import blocks
 from rag_evaluation_framework.reports.evaluation_blocks import resuming_command
 from rag_evaluation_framework.reports.facts import labels_to_confirm
-from rag_evaluation_framework.results.run_folder import in_runs, short_id
-from rag_evaluation_framework.results.run_groups import ListedRun
+from rag_evaluation_framework.results.run_store import ListedRun, in_runs, short_id
 from rag_evaluation_framework.results.stored_runs import StoredResult
 from rag_evaluation_framework.text.languages import language_name
 

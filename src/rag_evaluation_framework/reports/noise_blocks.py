@@ -9,7 +9,7 @@ from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.verdict import CORRECT, name_of_state
 from rag_evaluation_framework.reports.blocks import GAP, Blocks, Column, Steps, one_line, prose, right, table
 from rag_evaluation_framework.results.noise import Noise
-from rag_evaluation_framework.results.run_folder import in_runs, short_id
+from rag_evaluation_framework.results.run_store import in_runs, short_id
 from rag_evaluation_framework.results.verdicts import BASELINE
 
 _LISTED = 20

@@ -43,7 +43,7 @@ from rag_evaluation_framework.reports.run_page import place
 from rag_evaluation_framework.reports.sweep_blocks import sweep_advice
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
-from rag_evaluation_framework.results.run_folder import CELLS
+from rag_evaluation_framework.results.run_store import CELLS
 from rag_evaluation_framework.results.verdicts import AnswerChanges, ChangedAnswer
 from rag_evaluation_framework.text.display import (
     Html,

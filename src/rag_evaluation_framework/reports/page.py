@@ -30,7 +30,7 @@ from rag_evaluation_framework.reports.run_page import GRADE_TONES, MARKS, TONES,
 from rag_evaluation_framework.reports.several_runs_page import MOVEMENTS, comparison_view, sweep_view
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.movements import REGRESSIONS
-from rag_evaluation_framework.results.run_folder import CELLS
+from rag_evaluation_framework.results.run_store import CELLS
 from rag_evaluation_framework.version import __version__
 
 FOLDER = Path(__file__).with_name("pages")

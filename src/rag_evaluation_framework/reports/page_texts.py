@@ -7,7 +7,7 @@ from typing import Any
 from rag_evaluation_framework.records.citations import SpanCitation, parse_citations, place_in
 from rag_evaluation_framework.records.documents import CharacterSpan, Document
 from rag_evaluation_framework.results.evaluations import Row
-from rag_evaluation_framework.results.kept_data import KeptDocuments
+from rag_evaluation_framework.results.run_data import KeptDocuments
 
 MOST_CHARACTERS = 6_000_000
 """So many characters of documents a page holds at the most; of others it has the contexts alone."""

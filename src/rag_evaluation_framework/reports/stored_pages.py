@@ -18,8 +18,8 @@ from rag_evaluation_framework.datasets.project_settings import results_directory
 from rag_evaluation_framework.errors import RagEvalError, invalid
 from rag_evaluation_framework.judging.verdict import GRADES, name_of_state
 from rag_evaluation_framework.reports.page import FilledPage, filled_page, report_page
-from rag_evaluation_framework.results.run_folder import RunFolder, run_paths
-from rag_evaluation_framework.results.storage import results_paths
+from rag_evaluation_framework.results.results_document import results_paths
+from rag_evaluation_framework.results.run_store import RunFolder, run_paths
 from rag_evaluation_framework.results.stored_runs import open_evaluation, stored_results
 from rag_evaluation_framework.structs import asdict
 

@@ -14,7 +14,7 @@ from rag_evaluation_framework.reports import blocks
 from rag_evaluation_framework.reports.facts import needed_names
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.results.run_folder import in_runs, short_id
+from rag_evaluation_framework.results.run_store import in_runs, short_id
 from rag_evaluation_framework.results.summaries import Figure
 
 _NEAR = 0.01

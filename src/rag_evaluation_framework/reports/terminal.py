@@ -12,7 +12,7 @@ from rag_evaluation_framework.reports.sweep_blocks import describe_sweep
 from rag_evaluation_framework.reports.system_blocks import describe_ranking
 from rag_evaluation_framework.results.comparison import RULES, Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY
+from rag_evaluation_framework.results.run_store import CELLS, DEFAULT_RUNS_DIRECTORY
 
 
 def render(

@@ -27,19 +27,26 @@ from rag_evaluation_framework.records.scores import CHEAP_SCORE, TIMING_METHOD
 from rag_evaluation_framework.results.changes import Demand, SideBySide
 from rag_evaluation_framework.results.comparison import metric_sections
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, Rows, rows_of_folder
-from rag_evaluation_framework.results.kept_data import kept_samples, read_askings, read_unstable
 from rag_evaluation_framework.results.movements import digits_of
 from rag_evaluation_framework.results.pairing import is_left_out
 from rag_evaluation_framework.results.regressions import regressions
-from rag_evaluation_framework.results.results_documents import results_document
-from rag_evaluation_framework.results.run_folder import (
-    RunFolder,
-    is_results_of_run,
-    no_such_run,
-    runs_ending_in,
+from rag_evaluation_framework.results.results_document import (
+    readable_results,
+    results_document,
+    rows_of_document,
 )
-from rag_evaluation_framework.results.run_groups import RunGroup, list_runs, tied_runs
-from rag_evaluation_framework.results.storage import readable_results, rows_of_document
+from rag_evaluation_framework.results.run_data import kept_samples
+from rag_evaluation_framework.results.run_store import (
+    RunFolder,
+    RunGroup,
+    is_results_of_run,
+    list_runs,
+    no_such_run,
+    read_askings,
+    read_unstable,
+    runs_ending_in,
+    tied_runs,
+)
 from rag_evaluation_framework.results.summaries import PERFORMANCE, RELIABILITY, Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold
 

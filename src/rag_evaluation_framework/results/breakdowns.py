@@ -13,7 +13,7 @@ from rag_evaluation_framework.files.atomic import Aside, atomic_writer
 from rag_evaluation_framework.files.strict_json import encode, encode_unchecked
 from rag_evaluation_framework.records.scores import BLAME_KINDS, Blame
 from rag_evaluation_framework.results.journal import JournalEntry
-from rag_evaluation_framework.results.run_folder import OWN_LIMITS
+from rag_evaluation_framework.results.run_data import OWN_LIMITS
 
 # The file has a line for each finished sample, in the order of the dataset: its id and its blame. An
 # answer is blamed once, however many reports show it, and memory does not grow with the run.

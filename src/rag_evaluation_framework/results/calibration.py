@@ -42,8 +42,7 @@ from rag_evaluation_framework.results.metric_calibration import (
     drawn_for_people,
 )
 from rag_evaluation_framework.results.model_calibration import ModelBand
-from rag_evaluation_framework.results.run_folder import RunFolder, is_results_of_run
-from rag_evaluation_framework.results.run_groups import RESULTS_FILE
+from rag_evaluation_framework.results.run_store import RESULTS_FILE, RunFolder, is_results_of_run
 from rag_evaluation_framework.structs import asdict
 from rag_evaluation_framework.text.display import short_repr
 

@@ -39,7 +39,7 @@ from rag_evaluation_framework.results.drawn_scores import DrawsById
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, groups_of
 from rag_evaluation_framework.results.pairing import AskedRow, are_other_questions, is_left_out, pair_rows
 from rag_evaluation_framework.results.regressions import LEVEL, Flip, Flips, Side, Standing, flips_of
-from rag_evaluation_framework.results.run_folder import labels_beside
+from rag_evaluation_framework.results.run_store import labels_beside
 from rag_evaluation_framework.results.summaries import RunTotals
 from rag_evaluation_framework.results.verdicts import (
     AnswerChanges,

@@ -16,7 +16,7 @@ from rag_evaluation_framework.metrics.declaration import BoundMetric, known_metr
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.drawn_scores import PARTLY, paired_judgings
-from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.run_store import RunFolder
 from rag_evaluation_framework.results.summaries import PERFORMANCE, SPAN_METRICS, is_higher_better
 from rag_evaluation_framework.results.verdicts import AnswerChanges
 from rag_evaluation_framework.statistics.intervals import Interval, welch_difference

@@ -26,8 +26,7 @@ from rag_evaluation_framework.results.journal import (
     opened_journal,
     stored_journal,
 )
-from rag_evaluation_framework.results.run_folder import CELLS, DEFAULT_RUNS_DIRECTORY, RunFolder
-from rag_evaluation_framework.results.run_groups import tied_runs
+from rag_evaluation_framework.results.run_store import CELLS, DEFAULT_RUNS_DIRECTORY, RunFolder, tied_runs
 
 _TIES = ("evaluation", "first_run")
 _SHOWN = 10

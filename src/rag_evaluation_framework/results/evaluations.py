@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from heapq import nsmallest
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
 
 import msgspec
 from msgspec.structs import replace
@@ -35,15 +36,16 @@ from rag_evaluation_framework.records.runs import RunHead, RunOutcome, SampleRes
 from rag_evaluation_framework.records.samples import Refusal, Sample
 from rag_evaluation_framework.records.scores import Blame, Score
 from rag_evaluation_framework.results.comparison import Comparison
-from rag_evaluation_framework.results.kept_data import (
+from rag_evaluation_framework.results.run_data import (
     DOCUMENTS_FILE,
     NO_DOCUMENTS,
     KeptDocuments,
-    Listed,
+    Samples,
+    listed_samples,
     read_documents,
     together,
 )
-from rag_evaluation_framework.results.run_folder import RunFolder, Samples, labels_beside, listed_samples
+from rag_evaluation_framework.results.run_store import RunFolder, labels_beside
 from rag_evaluation_framework.results.summaries import (
     INTERVALS,
     NO_COLUMNS,
@@ -56,7 +58,35 @@ from rag_evaluation_framework.results.summaries import (
 )
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold, Verdict
 
-# A conversation turn by turn: what was asked, expected and answered, and how it scored.
+T = TypeVar("T")
+
+
+class Listed(Generic[T]):
+    """What is read anew whenever somebody goes through it, like a list: ``rows[0]``, ``len(rows)``."""
+
+    def __init__(self, read: Callable[[], Iterable[T]], size: int) -> None:
+        self._read, self._size = read, size
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._read())
+
+    def __len__(self) -> int:
+        return self._size
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[T]: ...
+    def __getitem__(self, place: int | slice) -> T | list[T]:
+        if isinstance(place, slice) or place < 0:
+            return list(self)[place]
+        for each in islice(self, place, None):
+            return each
+        raise IndexError(f"there are {self._size:,} rows; got {place}")
+
+    def __repr__(self) -> str:
+        return f"{counted(self._size, 'row')}: rows[0], for row in rows"
+
 
 _CORRECTNESS = "turn_correctness"
 
@@ -610,3 +640,22 @@ def unscored(evaluation: Evaluation) -> dict[str, dict[str, str]]:
         for split, part in evaluation.parts.items()
         if part.is_begun
     }
+
+
+_SUMMED = ("total", "finished", "failed", "errors", "retries")
+
+
+def suite(head: RunHead, parts: Mapping[str, Evaluation], **more: Any) -> Evaluation:
+    """Return runs as one evaluation; of a single one its figures are those of the whole."""
+    first, several = next(iter(parts.values())), len(parts) > 1
+    summed = {name: sum(getattr(part.counts, name) for part in parts.values()) for name in _SUMMED}
+    return Evaluation(
+        head=head,
+        metrics={} if several else first.metrics,
+        counts=Counts(**summed) if several else first.counts,
+        answers=AnswerCounts.together(part.answers for part in parts.values()),
+        outcome=next((part.outcome for part in parts.values() if not part.outcome.completed), first.outcome),
+        columns=NO_COLUMNS if several else first.columns,
+        parts=parts,
+        **more,
+    )

@@ -21,7 +21,7 @@ from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.files.yaml_documents import YamlReader
 from rag_evaluation_framework.metrics.declaration import known_metric
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.results.storage import EvaluationResultsStorage
+from rag_evaluation_framework.results.results_document import EvaluationResultsStorage
 from rag_evaluation_framework.results.summaries import section_of
 from rag_evaluation_framework.statistics.intervals import normal_two_sided
 from rag_evaluation_framework.statistics.resampling import exact_mean

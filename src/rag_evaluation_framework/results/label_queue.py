@@ -31,7 +31,7 @@ from rag_evaluation_framework.records.samples import Sample, asked_until, writte
 from rag_evaluation_framework.results.answer_labels import AnswerLabel, AnswerLabels, append_labels
 from rag_evaluation_framework.results.calibration import in_telling_order, telling
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
-from rag_evaluation_framework.results.run_folder import labels_beside, labels_file
+from rag_evaluation_framework.results.run_store import labels_beside, labels_file
 from rag_evaluation_framework.text.normalisation import fold_text
 from rag_evaluation_framework.text.tokens import content_keys
 

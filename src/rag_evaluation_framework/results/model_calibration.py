@@ -13,7 +13,7 @@ from rag_evaluation_framework.judging.cascade import TARGET, Band, fitted_band
 from rag_evaluation_framework.judging.verdict import AnswerVerdict
 from rag_evaluation_framework.records.samples import asked_until
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
-from rag_evaluation_framework.results.run_folder import labels_beside
+from rag_evaluation_framework.results.run_store import labels_beside
 
 _OF_REFERENCE = "claim_recall"
 

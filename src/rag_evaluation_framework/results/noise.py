@@ -28,10 +28,9 @@ from rag_evaluation_framework.judging.verdict import (
     original_sample_id,
 )
 from rag_evaluation_framework.records.samples import question_key
-from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.evaluations import Evaluation, Row, suite
 from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.movements import REGRESSIONS, ask_again, movement_between
-from rag_evaluation_framework.results.run_evaluations import suite
 from rag_evaluation_framework.results.summaries import RELIABILITY, Counts
 from rag_evaluation_framework.results.verdicts import BASELINE, Regressions, Verdict, format_bound
 

@@ -14,6 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import InputError, StorageError
+from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.judging.verdict import AnswerCounts, verdict_as_read
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome
 from rag_evaluation_framework.records.samples import question_numbers
@@ -29,12 +30,17 @@ from rag_evaluation_framework.results.gate import (
     with_pass_rate,
 )
 from rag_evaluation_framework.results.journal import read_entries
-from rag_evaluation_framework.results.kept_data import read_unstable, samples_at
-from rag_evaluation_framework.results.results_documents import keep_results
-from rag_evaluation_framework.results.run_figures import keep_figures, read_figures
-from rag_evaluation_framework.results.run_folder import RunFolder, Samples, labels_beside
-from rag_evaluation_framework.results.summaries import NO_COLUMNS, Columns, Counts, Figure, Performance
-from rag_evaluation_framework.results.verdicts import Threshold
+from rag_evaluation_framework.results.results_document import keep_results
+from rag_evaluation_framework.results.run_data import Samples, samples_at
+from rag_evaluation_framework.results.run_store import (
+    RunFolder,
+    keep_figures,
+    labels_beside,
+    read_figures,
+    read_unstable,
+)
+from rag_evaluation_framework.results.summaries import Columns, Counts, Figure, Performance
+from rag_evaluation_framework.results.verdicts import Regressions, Threshold
 
 
 def evaluation_of_run(
@@ -87,27 +93,6 @@ def evaluation_of_run(
         _keep_figures(evaluation)
     return evaluation
 
-
-_SUMMED = ("total", "finished", "failed", "errors", "retries")
-
-
-def suite(head: RunHead, parts: Mapping[str, Evaluation], **more: Any) -> Evaluation:
-    """Return runs as one evaluation; of a single one its figures are those of the whole."""
-    first, several = next(iter(parts.values())), len(parts) > 1
-    summed = {name: sum(getattr(part.counts, name) for part in parts.values()) for name in _SUMMED}
-    return Evaluation(
-        head=head,
-        metrics={} if several else first.metrics,
-        counts=Counts(**summed) if several else first.counts,
-        answers=AnswerCounts.together(part.answers for part in parts.values()),
-        outcome=next((part.outcome for part in parts.values() if not part.outcome.completed), first.outcome),
-        columns=NO_COLUMNS if several else first.columns,
-        parts=parts,
-        **more,
-    )
-
-
-# The answers of a run that reports list, the worst of them first.
 
 KEPT = 30
 """How many of the worst are known by default."""
@@ -241,8 +226,6 @@ def _decided(row: Row, blame: Blame | None, bounds: tuple[Threshold, ...]) -> Ro
     return replace(row, passes=passes, blame=blame, verdict=verdict)
 
 
-# The figures of a run, as they are kept.
-
 _NUMBERS = {"values": np.float64, "statuses": np.uint8, "draws": np.int8}
 _AS_THEY_ARE = ("counts", "answers", "performance", "intervals")
 
@@ -347,3 +330,41 @@ def _read_figures(folder: RunFolder, made_for: Sequence[Any] | None = None) -> _
     except msgspec.MsgspecError:
         return None
     return kept if kept is not None and made_for in (None, kept.made_for) else None
+
+
+VERDICT_FILE = "verdict.json"
+_DECIDED_OVER = ("kind", "parts_are", "target", "missing", "left_out", "warnings")
+
+
+def keep_verdict(evaluation: Evaluation) -> None:
+    """Write what was decided into the folder of the first run; without a folder nothing is kept."""
+    if evaluation.folder is None:
+        return
+    verdict, moved = evaluation.verdict, evaluation.regressions
+    written = {
+        **{name: getattr(evaluation, name) for name in _DECIDED_OVER},
+        "labels": labels_digest(evaluation),
+        "verdict": None if verdict is None else replace(verdict, regressions=None),
+        "regressions": None if moved is None else _regression_fields(moved),
+        "parts": {
+            name: {
+                "directions": {each.metric: each.higher_is_better for each in part.metrics.values()},
+                "unmeasured": dict(part.unmeasured),
+            }
+            for name, part in evaluation.parts.items()
+            if part.is_begun
+        },
+    }
+    content = msgspec.json.format(msgspec.json.encode(written, enc_hook=dict), indent=2)
+    with suppress(StorageError):  # a full disk has been told of before, and the figures stand
+        write_bytes_atomically(evaluation.folder / VERDICT_FILE, content + b"\n")
+
+
+def labels_digest(evaluation: Evaluation) -> str:
+    """Return what changes with every label of the questions of its runs; empty without any."""
+    return "".join(getattr(part.read_rows, "labels_digest", "") for part in evaluation.runs)
+
+
+def _regression_fields(moved: Regressions) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.to_builtins(replace(moved, answers={}))
+    return {**fields, "answers": [[*key, text] for key, text in moved.answers.items()]}

@@ -13,10 +13,10 @@ from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.extensions import TOGETHER
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome
-from rag_evaluation_framework.results.evaluations import Evaluation, Row, Rows, summed_up
+from rag_evaluation_framework.results.evaluations import Evaluation, Row, Rows, suite, summed_up
 from rag_evaluation_framework.results.gate import Gate, PassCounter, sample_bounds, with_pass_rate
-from rag_evaluation_framework.results.run_evaluations import suite
-from rag_evaluation_framework.results.run_folder import CELLS, content_hash
+from rag_evaluation_framework.results.run_data import content_hash
+from rag_evaluation_framework.results.run_store import CELLS
 from rag_evaluation_framework.results.summaries import Performance
 
 

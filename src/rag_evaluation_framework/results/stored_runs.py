@@ -35,33 +35,38 @@ from rag_evaluation_framework.records.runs import JudgeUsage, ResourceUsage, Run
 from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.baselines import latest_of_branch
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison, as_mapping
-from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder, summed_up
+from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder, suite, summed_up
 from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.journal import Journal, written_entry
-from rag_evaluation_framework.results.kept_data import kept_samples
-from rag_evaluation_framework.results.results_documents import VERDICT_FILE, keep_verdict, labels_digest
-from rag_evaluation_framework.results.run_evaluations import evaluation_of_run, may_concern, suite, written
-from rag_evaluation_framework.results.run_folder import (
-    CELLS,
-    DEFAULT_RUNS_DIRECTORY,
-    RESULTS_NAME,
-    RunFolder,
-    Samples,
-    is_results_of_run,
-    is_run,
-    labels_beside,
-    listed_samples,
-    run_paths,
-    runs_ending_in,
-)
-from rag_evaluation_framework.results.run_groups import RunGroup, list_runs
-from rag_evaluation_framework.results.storage import (
+from rag_evaluation_framework.results.results_document import (
     SUFFIXES,
     evaluation_of_document,
     named_id,
     readable_results,
     results_paths,
     rows_of_document,
+)
+from rag_evaluation_framework.results.run_data import Samples, kept_samples, listed_samples
+from rag_evaluation_framework.results.run_evaluations import (
+    VERDICT_FILE,
+    evaluation_of_run,
+    keep_verdict,
+    labels_digest,
+    may_concern,
+    written,
+)
+from rag_evaluation_framework.results.run_store import (
+    CELLS,
+    DEFAULT_RUNS_DIRECTORY,
+    RESULTS_NAME,
+    RunFolder,
+    RunGroup,
+    is_results_of_run,
+    is_run,
+    labels_beside,
+    list_runs,
+    run_paths,
+    runs_ending_in,
 )
 from rag_evaluation_framework.results.summaries import PERFORMANCE, Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold, Verdict, written_thresholds
@@ -295,9 +300,6 @@ def _regressions(written: Any) -> Regressions | None:
         return None
     answers = {(dataset, sample): text for dataset, sample, text in written["answers"]}
     return replace(msgspec.convert({**written, "answers": {}}, Regressions), answers=answers)
-
-
-# Sweeps: each cell is a run in a folder inside.
 
 
 def _sweep(group: RunFolder) -> Evaluation:

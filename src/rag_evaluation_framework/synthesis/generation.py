@@ -26,7 +26,8 @@ from rag_evaluation_framework.records.documents import Corpus
 from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.runs import Options, Progress, RunHead, RunOutcome, package_versions
 from rag_evaluation_framework.records.samples import Dataset, Sample, Usage
-from rag_evaluation_framework.results.run_folder import NEW_RUN, RunFolder, content_hash
+from rag_evaluation_framework.results.run_data import content_hash
+from rag_evaluation_framework.results.run_store import NEW_RUN, RunFolder
 from rag_evaluation_framework.structs import asdict
 from rag_evaluation_framework.synthesis.draft_quality import QualityControl
 from rag_evaluation_framework.synthesis.drafts import Draft, Drafts, Rejection

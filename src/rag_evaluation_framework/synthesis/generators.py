@@ -36,7 +36,7 @@ from rag_evaluation_framework.records.samples import (
     Sample,
     TokenLevelGroundTruth,
 )
-from rag_evaluation_framework.results.run_folder import RunFolder
+from rag_evaluation_framework.results.run_store import RunFolder
 from rag_evaluation_framework.retrieval.pipeline import chunk_corpus
 from rag_evaluation_framework.synthesis import generated_datasets
 from rag_evaluation_framework.synthesis.draft_quality import QualityControl

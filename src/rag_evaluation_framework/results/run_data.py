@@ -1,31 +1,34 @@
-"""What a run keeps beside its journal, so that it can be shown without its dataset and its documents.
+"""The samples and documents of a run, kept so that it can be shown and resumed without its dataset.
 
-The samples are written when the run begins. The documents that they need or that were retrieved for them are
-written once it is complete. Contexts that the system returned are in the journal.
+The samples are written when the run begins, and guard a resume by their fingerprints. They pair by id; the
+same samples in another order are the same data; anything added, removed or edited is refused with the counts.
+Where a sample was read (its file and line) is not part of its fingerprint. The documents that the samples
+need or that were retrieved for them are written once the run is complete. Contexts that the system returned
+are in the journal.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property, partial
-from itertools import islice
+from itertools import islice, zip_longest
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, TypeVar, overload
+from shutil import copyfileobj
+from typing import Any, BinaryIO, TypeAlias, cast
 
 import msgspec
 from msgspec.structs import replace
 
-from rag_evaluation_framework.datasets.dialect import needs_no_id
-from rag_evaluation_framework.errors import InputError, Issue, StorageError, counted, invalid
-from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import named_compression, open_reading, read_bytes
-from rag_evaluation_framework.files.atomic import write_bytes_atomically
-from rag_evaluation_framework.files.strict_json import read_lines, write_lines
-from rag_evaluation_framework.records.documents import Document, DocumentId, DocumentNames
+from rag_evaluation_framework.datasets.dialect import IdDigests, needs_no_id
+from rag_evaluation_framework.errors import InputError, UsageError, counted, invalid
+from rag_evaluation_framework.files.access import Limits, compressing, named_compression, open_reading
+from rag_evaluation_framework.files.atomic import Aside, atomic_writer
+from rag_evaluation_framework.files.strict_json import numbered_lines, read_lines, write_lines
+from rag_evaluation_framework.records.documents import Document, DocumentId, DocumentNames, require_unique
 from rag_evaluation_framework.records.responses import Response
-from rag_evaluation_framework.records.runs import JudgeUsage
 from rag_evaluation_framework.records.samples import (
     Entities,
     Expectation,
@@ -40,18 +43,243 @@ from rag_evaluation_framework.records.samples import (
     is_made_id,
 )
 from rag_evaluation_framework.records.steps import Trace
-from rag_evaluation_framework.results.run_folder import (
-    OWN_LIMITS,
-    SAMPLES_FILE,
-    RunFolder,
-    Samples,
-    fingerprint,
-    read_list,
-    streamed,
-)
 from rag_evaluation_framework.text.display import short_repr
 
-T = TypeVar("T")
+SAMPLES_FILE = "data.jsonl.zst"
+"""The samples of a run as they were when it began."""
+
+Samples: TypeAlias = Sequence[Sample] | Callable[[], Iterator[Sample]]
+"""Samples in memory, or a function that begins reading them anew each time it is called."""
+
+
+_FINGERPRINTED = tuple(name for name in Sample.__struct_fields__ if name not in ("id", "origin"))
+_fingerprinted_values, _EMPTY = attrgetter(*_FINGERPRINTED), (None, (), dict[str, Any]())
+
+
+def streamed(samples: Samples) -> Iterator[Sample]:
+    """Start reading the samples."""
+    return samples() if callable(samples) else iter(samples)
+
+
+def fingerprint(sample: Sample) -> str:
+    """Return 32 hexadecimal digits that identify the content of a sample, its id left out."""
+    return _digits(_content(sample))
+
+
+def _digits(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _content(sample: Sample) -> bytes:
+    # Only what is filled in, so that a field that a later version adds changes nothing.
+    values = zip(_FINGERPRINTED, _fingerprinted_values(sample), strict=True)
+    content = {name: value for name, value in values if value or value not in _EMPTY}
+    try:
+        if sample.recorded is not None:
+            written = _encoder.encode(sample.recorded)[:-1]
+            for empty in (b',"latency_ms":null', b',"usage":null'):
+                written = written.removesuffix(empty)
+            content["recorded"] = msgspec.Raw(written + b"}")
+        return _encoder.encode(content)
+    except (TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise invalid("", "a sample that can be written as JSON", str(error)).located(
+            within=sample.id
+        ) from None
+
+
+class ContentHash:
+    """The SHA-256 over ids and fingerprints, in order: what a run's head calls ``dataset_hash``."""
+
+    def __init__(self, samples: Samples = ()) -> None:
+        self._digest = hashlib.sha256()
+        for identifier, digits in _listed(samples):
+            self.add(identifier, digits)
+
+    def add(self, identifier: str, digits: str) -> None:
+        """Add the next sample."""
+        self._digest.update(_list_line(identifier, digits))
+
+    def __str__(self) -> str:
+        return f"sha256:{self._digest.hexdigest()}"
+
+
+def _list_line(identifier: str, digits: str) -> bytes:
+    return msgspec.json.encode((identifier, digits)) + b"\n"
+
+
+def content_hash(samples: Samples) -> str:
+    """Return the hash over all samples."""
+    return str(ContentHash(samples))
+
+
+def keep_samples(samples: Samples, folder: Path) -> None:
+    """Write the samples of a new run, or those that the runs in a folder share; a repeated id is an error."""
+    spooled: SpooledSamples | None = getattr(samples, "spooled", None)
+    if spooled is not None and spooled.put(folder):
+        return
+    digests, path = IdDigests(), folder / SAMPLES_FILE
+    with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
+        for sample in streamed(samples):
+            digests.add(sample.id)
+            stream.write(_kept_line(sample, _content(sample)))
+        if digests.repeated():
+            _refuse_repetitions(samples)
+
+
+def _kept_line(sample: Sample, content: bytes) -> bytes:
+    about = msgspec.json.encode({"id": sample.id, "origin": sample.origin})
+    return b'%s,"content":%s}\n' % (about[:-1], content)
+
+
+class SpooledSamples:
+    """The samples of a run that has no folder yet, written while they are read to be counted.
+
+    So a file that is too large to be held is read once. They wait in a file without a name in ``folder``, or
+    above it where it is not there yet, and are given up where the disk refuses them or an id repeats.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder = next(each for each in (folder, *folder.absolute().parents) if each.is_dir())
+        self._data, self._digests = Aside(folder), IdDigests()
+        self._stream = compressing(cast("BinaryIO", self._data), named_compression(SAMPLES_FILE))
+
+    def add(self, sample: Sample) -> str:
+        """Take the next sample, and return its fingerprint."""
+        content = _content(sample)
+        self._stream.write(_kept_line(sample, content))
+        self._digests.add(sample.id)
+        return _digits(content)
+
+    def put(self, folder: Path) -> bool:
+        """Move them into the folder of a run; False if they were given up, or are in another run."""
+        self._stream.close()
+        data = self._data.read()
+        if data is None or self._digests.repeated():
+            return False
+        with atomic_writer(folder / SAMPLES_FILE) as written:
+            copyfileobj(data, written)
+        self._data.give_up()
+        return True
+
+
+# What we wrote ourselves may repeat itself as often as it likes.
+OWN_LIMITS = Limits(max_ratio=float("inf"))
+
+
+class _KeptSample(msgspec.Struct):
+    id: str
+    content: msgspec.Raw
+
+
+_kept_samples = msgspec.json.Decoder(_KeptSample)
+
+
+def read_list(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the id and fingerprint of each sample of a run, in order."""
+    with open_reading(path, limits=OWN_LIMITS, max_line_bytes=None) as stream:
+        for number, line in numbered_lines(stream, file=str(path)):
+            if isinstance(line, InputError):
+                raise line.located(str(path), number)
+            try:
+                found = _kept_samples.decode(line)
+            except msgspec.DecodeError:
+                raise invalid("", "a sample of a run", line).located(str(path), number) from None
+            yield found.id, _digits(bytes(found.content))
+
+
+def count_samples(path: Path) -> int:
+    with open_reading(path, limits=OWN_LIMITS, max_line_bytes=None) as stream:
+        return sum(1 for _ in stream)
+
+
+def _are_kept_at(samples: Samples, path: Path) -> bool:
+    """Tell whether samples are read from the file that a run keeps them in."""
+    return isinstance(samples, partial) and samples.args == (path,)
+
+
+def placed(samples: Samples, path: Path) -> Iterator[tuple[int, Sample]]:
+    """Yield each sample with its place in the list. Call :func:`check_unchanged` first.
+
+    Data that changes while the run goes on is an error, not a misaligned result.
+    """
+    if _are_kept_at(samples, path):
+        yield from enumerate(streamed(samples))
+        return
+    index_of: dict[str, int] | None = None
+    for index, (sample, listed) in enumerate(zip_longest(streamed(samples), read_list(path))):
+        if index_of is None and (sample is None or listed is None or listed[0] != sample.id):
+            index_of = {identifier: place for place, (identifier, _) in enumerate(read_list(path))}
+        place = index if index_of is None or sample is None else index_of.get(sample.id)
+        if sample is None or place is None:
+            raise UsageError("the dataset was changed while the run was going on")
+        yield place, sample
+
+
+def listed_samples(samples: Samples, path: Path) -> Iterator[Sample]:
+    """Yield the sample of each line of a run's list, in the order of the list."""
+    if _are_kept_at(samples, path):
+        yield from streamed(samples)
+        return
+    stream, by_id = streamed(samples), dict[str, Sample]()
+    for identifier, digits in read_list(path):
+        sample = next((each for each in stream if each.id == identifier), None)
+        if sample is None:  # the dataset is in another order now
+            by_id = by_id or {sample.id: sample for sample in streamed(samples)}
+            sample = by_id.get(identifier)
+        if sample is None or fingerprint(sample) != digits:
+            raise _other_data(samples, path)
+        yield sample
+
+
+def _other_data(samples: Samples, path: Path) -> UsageError:
+    total, changes = _changes(samples, path)
+    told = {"missing": changes["removed"], "edited since": changes["changed"]}
+    found = ", ".join(f"{n:,} {what}" for what, n in told.items() if n)
+    return UsageError(
+        f"expected the dataset with the {counted(total, 'sample')} of the run as before, got {found}"
+    )
+
+
+def _changes(samples: Samples, path: Path) -> tuple[int, dict[str, int]]:
+    """Return how many samples a run has, and how many were added, removed and changed since."""
+    then = dict(read_list(path))
+    now = {sample.id: fingerprint(sample) for sample in streamed(samples)}
+    return len(then), {
+        "added": len(now.keys() - then.keys()),
+        "removed": len(then.keys() - now.keys()),
+        "changed": sum(then[identifier] != now[identifier] for identifier in now.keys() & then.keys()),
+    }
+
+
+def check_unchanged(samples: Samples, path: Path) -> None:
+    """Raise :class:`UsageError`, with the counts, if the samples are not those of the list."""
+    if all(now == then for now, then in zip_longest(_listed(samples), read_list(path))):
+        return
+    total, counts = _changes(samples, path)
+    if any(counts.values()):
+        told = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+        raise UsageError(
+            f"cannot resume over other data: expected the {counted(total, 'sample')} the run began with, "
+            f"got {told}; start a new run, or bring the dataset back"
+        )
+    _refuse_repetitions(samples)
+
+
+def _listed(samples: Samples) -> Iterable[tuple[str, str]]:
+    return ((sample.id, fingerprint(sample)) for sample in streamed(samples))
+
+
+def _refuse_repetitions(samples: Samples) -> None:
+    require_unique((sample.id for sample in streamed(samples)), what="sample id", path="samples")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not a JSON value")
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_plain, order="deterministic")
 
 DOCUMENTS_FILE = "documents.jsonl.zst"
 """The documents that a run's samples need or that were retrieved, each text once; of a small corpus all."""
@@ -128,33 +356,31 @@ def as_kept(samples: Samples, folder: Path) -> Samples:
     return samples if are_held else kept_samples(folder) or samples
 
 
-def as_they_were(samples: Samples, folder: RunFolder) -> Iterator[Sample]:
+def as_they_were(samples: Samples, path: Path) -> Iterator[Sample]:
     """Yield the samples of a dataset with the relevant spans that a run had, which people may have marked."""
-    digits, kept = dict(read_list(folder.samples_path)), kept_samples(folder.path) or ()
-    spans = {sample.id: sample.relevant_spans for sample in streamed(kept)}
+    digits = dict(read_list(path))
+    spans = {sample.id: sample.relevant_spans for sample in read_samples(path)}
     for sample in streamed(samples):
         is_own = digits.get(sample.id) == fingerprint(sample) or sample.id not in spans
         yield sample if is_own else replace(sample, relevant_spans=spans[sample.id])
 
 
-def may_be_called_otherwise(folder: RunFolder) -> bool:
+def may_be_called_otherwise(path: Path) -> bool:
     """Tell whether the ids of a run's samples may be other ones now: an earlier version generated them
     otherwise, and those of one question are numbered in the order of the file.
     """
-    made = [id_ for id_, _ in read_list(folder.samples_path) if is_made_id(id_)]
-    kept = next(iter(streamed(kept_samples(folder.path) or ())), None) if made else None
+    made = [id_ for id_, _ in read_list(path) if is_made_id(id_)]
+    kept = next(read_samples(path), None) if made else None
     return kept is not None and (not needs_no_id(kept) or any(id_.count("-") > 1 for id_ in made))
 
 
-def as_they_were_called(
-    stream: Callable[[], Iterable[Sample]], folder: RunFolder
-) -> Iterator[tuple[Sample, bool]]:
+def as_they_were_called(stream: Callable[[], Iterable[Sample]], path: Path) -> Iterator[tuple[Sample, bool]]:
     """Yield each sample of a dataset, and whether the run had it; generated ids are those of the run.
 
     Earlier versions generated them from the answers too. An alias for one release.
     """
     called: dict[str, deque[str]] = {}
-    listed = dict(read_list(folder.samples_path))
+    listed = dict(read_list(path))
     for id_, digits in listed.items():
         if is_made_id(id_):
             called.setdefault(digits, deque()).append(id_)
@@ -162,9 +388,6 @@ def as_they_were_called(
         names = called.get(fingerprint(sample)) if called and is_made_id(sample.id) else None
         sample = replace(sample, id=names.popleft()) if names else sample
         yield sample, sample.id in listed
-
-
-# Samples from their lines back to records.
 
 
 def read_samples(path: Path) -> Iterator[Sample]:
@@ -238,9 +461,6 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "recorded": lambda written: Recorded(**_fields(written | {each: written[each] for each in _OF_RECORDED})),
     "usage": lambda written: Usage(**written),
 }
-
-
-# The documents of a run, each text once.
 
 
 class KeptDocuments(msgspec.Struct, frozen=True, eq=False, dict=True, weakref=True):
@@ -344,123 +564,3 @@ def read_documents(folder: Path) -> KeptDocuments:
         except (KeyError, TypeError, AttributeError):
             raise invalid("", "a document of a run", line).located(str(path), number) from None
     return KeptDocuments(tuple(found), not_kept)
-
-
-# What a reading of the dataset told when the run began.
-
-
-class Counted(msgspec.Struct, frozen=True, kw_only=True):
-    """What one reading of a dataset tells; a run keeps it, and a resume of it reads no unchanged file again.
-
-    ``of`` stands for the bytes of the file and for what it was read by; without it nobody can tell whether
-    the file is the same. ``content`` is the hash over the ids and fingerprints of the samples.
-    """
-
-    of: str | None = None
-    content: str | None = None
-    samples: int = 0
-    calls: int = 0
-    input_bytes: int = 0
-    output_bytes: int = 0
-    answers: int = 0
-    references: int = 0
-    incomplete: tuple[Issue, ...] = ()
-
-    def keep(self, folder: Path) -> None:
-        """Write it into the folder of a run; a disk that refuses it costs a later resume some time."""
-        if self.of is not None:
-            _keep(folder / COUNTED_FILE, msgspec.json.encode(self))
-
-
-COUNTED_FILE = "counted.json"
-
-
-def counted_in(folder: Path) -> Counted:
-    """Return what was counted when a run began, as far as it was kept."""
-    return _read_kept(folder / COUNTED_FILE, Counted) or Counted()
-
-
-def _read_kept(path: Path, kind: type[T]) -> T | None:
-    """Return what a file of a run holds; what cannot be read is not known."""
-    with suppress(OSError, InputError, msgspec.MsgspecError):
-        return msgspec.json.decode(read_bytes(path), type=kind)
-    return None
-
-
-def _keep(path: Path, data: bytes) -> None:
-    """Write a file of a run; on a disk that refuses it, what was measured is reported all the same."""
-    with suppress(StorageError):
-        write_bytes_atomically(path, data)
-
-
-# Which questions turned out to be unstable when they were asked again.
-
-UNSTABLE_FILE = "unstable.json"
-
-
-def read_unstable(folder: Path) -> frozenset[str]:
-    """Return the ids of the questions of a run whose answers are correct only at times."""
-    return _read_kept(folder / UNSTABLE_FILE, frozenset[str]) or frozenset()
-
-
-def keep_unstable(folder: Path, names: Iterable[str]) -> None:
-    """Keep which questions of a run are unstable."""
-    _keep(folder / UNSTABLE_FILE, msgspec.json.encode(sorted(names)))
-
-
-# Which of the answers that asking again brought are correct: a digit for each, 1 or 0, by question.
-
-ASKINGS_FILE = "askings.json"
-
-
-def read_askings(folder: Path) -> dict[str, str]:
-    """Return which answers were correct when questions of a run were asked again, by question."""
-    return _read_kept(folder / ASKINGS_FILE, dict[str, str]) or {}
-
-
-def keep_askings(folder: Path, askings: Mapping[str, str]) -> None:
-    """Keep which answers were correct when questions were asked again."""
-    _keep(folder / ASKINGS_FILE, msgspec.json.encode(askings))
-
-
-# What the judge of a run has cost so far.
-
-
-def read_judge_usage(path: Path) -> JudgeUsage | None:
-    """Return what a run's judge has cost, as its folder keeps it; what cannot be read is not known."""
-    return _read_kept(path, JudgeUsage)
-
-
-def keep_judge_usage(path: Path, usage: JudgeUsage) -> None:
-    """Keep what a run's judge has cost."""
-    _keep(path, strict_json.encode(usage.to_dict(), indent=2) + b"\n")
-
-
-# What is kept on the disk, row by row, where people expect a list.
-
-
-class Listed(Generic[T]):
-    """What is read anew whenever somebody goes through it, like a list: ``rows[0]``, ``len(rows)``."""
-
-    def __init__(self, read: Callable[[], Iterable[T]], size: int) -> None:
-        self._read, self._size = read, size
-
-    def __iter__(self) -> Iterator[T]:
-        return iter(self._read())
-
-    def __len__(self) -> int:
-        return self._size
-
-    @overload
-    def __getitem__(self, place: int) -> T: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[T]: ...
-    def __getitem__(self, place: int | slice) -> T | list[T]:
-        if isinstance(place, slice) or place < 0:
-            return list(self)[place]
-        for each in islice(self, place, None):
-            return each
-        raise IndexError(f"there are {self._size:,} rows; got {place}")
-
-    def __repr__(self) -> str:
-        return f"{counted(self._size, 'row')}: rows[0], for row in rows"

@@ -1,4 +1,4 @@
-"""A run on the disk: a folder of its own, named after it.
+"""Runs on the disk, each a folder named after it: begun, found by name, listed, resumed.
 
 ::
 
@@ -14,10 +14,6 @@
     ├── verdict.json    what was decided: the gate's verdict, thresholds, warnings
     └── results.json    the results document without its queries, once the run has been summed up
 
-The samples guard a resume by their fingerprints. They pair by id; the same samples in another order are the
-same data; anything added, removed or edited is refused with the counts. Where a sample was read (its file and
-line) is not part of its fingerprint.
-
 A run is *running* while a living process holds its lock, *complete* when every sample is in the journal and,
 under a budget for the judge, all that was drawn is judged, *incomplete* when it can be resumed, and *broken*
 when a file in it cannot be read. A complete run may still lack scores that a resume adds
@@ -29,54 +25,36 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from functools import partial
-from itertools import count, zip_longest
-from operator import attrgetter
+from itertools import count
 from pathlib import Path
 from shlex import quote
-from shutil import copyfileobj
-from typing import Any, BinaryIO, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from rag_evaluation_framework.datasets.dialect import IdDigests
 from rag_evaluation_framework.datasets.project_settings import kept_names
 from rag_evaluation_framework.errors import (
     InputError,
+    Issue,
+    RagEvalError,
     StorageError,
     UsageError,
     check_format,
-    counted,
     invalid,
     quoted,
     refused,
 )
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import (
-    Limits,
-    ReadOnce,
-    compressing,
-    named_compression,
-    open_reading,
-    read_bytes,
-)
-from rag_evaluation_framework.files.atomic import (
-    Aside,
-    atomic_writer,
-    remove_abandoned,
-    sync_folder,
-    write_bytes_atomically,
-)
+from rag_evaluation_framework.files.access import ReadOnce, open_reading, open_stored, read_bytes
+from rag_evaluation_framework.files.atomic import remove_abandoned, sync_folder, write_bytes_atomically
 from rag_evaluation_framework.files.process_locks import LockOwner, held_lock, lock_owner
 from rag_evaluation_framework.files.project_root import is_runs_directory, project_root
-from rag_evaluation_framework.files.strict_json import numbered_lines
-from rag_evaluation_framework.records.documents import require_unique
-from rag_evaluation_framework.records.runs import RunCounts, RunHead, SampleResult
-from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.records.runs import JudgeUsage, RunCounts, RunHead, SampleChoice, SampleResult
+from rag_evaluation_framework.records.samples import RECORDED_ROWS
 from rag_evaluation_framework.results.answer_labels import AnswerLabels, read_labels
 from rag_evaluation_framework.results.journal import (
     LISTS,
@@ -89,245 +67,8 @@ from rag_evaluation_framework.results.journal import (
     read_entries,
     read_index,
 )
-from rag_evaluation_framework.version import FORMAT_VERSION
-
-# The samples of a run: their ids and fingerprints, and they themselves, written before the first request.
-
-SAMPLES_FILE = "data.jsonl.zst"
-"""The samples of a run as they were when it began."""
-
-Samples: TypeAlias = Sequence[Sample] | Callable[[], Iterator[Sample]]
-"""Samples in memory, or a function that begins reading them anew each time it is called."""
-
-
-_FINGERPRINTED = tuple(name for name in Sample.__struct_fields__ if name not in ("id", "origin"))
-_fingerprinted_values, _EMPTY = attrgetter(*_FINGERPRINTED), (None, (), dict[str, Any]())
-
-
-def streamed(samples: Samples) -> Iterator[Sample]:
-    """Start reading the samples."""
-    return samples() if callable(samples) else iter(samples)
-
-
-def fingerprint(sample: Sample) -> str:
-    """Return 32 hexadecimal digits that identify the content of a sample, its id left out."""
-    return _digits(_content(sample))
-
-
-def _digits(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
-
-
-def _content(sample: Sample) -> bytes:
-    # Only what is filled in, so that a field that a later version adds changes nothing.
-    values = zip(_FINGERPRINTED, _fingerprinted_values(sample), strict=True)
-    content = {name: value for name, value in values if value or value not in _EMPTY}
-    try:
-        if sample.recorded is not None:
-            written = _encoder.encode(sample.recorded)[:-1]
-            for empty in (b',"latency_ms":null', b',"usage":null'):
-                written = written.removesuffix(empty)
-            content["recorded"] = msgspec.Raw(written + b"}")
-        return _encoder.encode(content)
-    except (TypeError, ValueError, RecursionError, OverflowError) as error:
-        raise invalid("", "a sample that can be written as JSON", str(error)).located(
-            within=sample.id
-        ) from None
-
-
-class ContentHash:
-    """The SHA-256 over ids and fingerprints, in order: what a run's head calls ``dataset_hash``."""
-
-    def __init__(self, samples: Samples = ()) -> None:
-        self._digest = hashlib.sha256()
-        for identifier, digits in _listed(samples):
-            self.add(identifier, digits)
-
-    def add(self, identifier: str, digits: str) -> None:
-        """Add the next sample."""
-        self._digest.update(_list_line(identifier, digits))
-
-    def __str__(self) -> str:
-        return f"sha256:{self._digest.hexdigest()}"
-
-
-def _list_line(identifier: str, digits: str) -> bytes:
-    return msgspec.json.encode((identifier, digits)) + b"\n"
-
-
-def content_hash(samples: Samples) -> str:
-    """Return the hash over all samples."""
-    return str(ContentHash(samples))
-
-
-def keep_samples(samples: Samples, folder: Path) -> None:
-    """Write the samples of a new run, or those that the runs in a folder share; a repeated id is an error."""
-    spooled: SpooledSamples | None = getattr(samples, "spooled", None)
-    if spooled is not None and spooled.put(folder):
-        return
-    digests, path = IdDigests(), folder / SAMPLES_FILE
-    with atomic_writer(path) as file, compressing(file, named_compression(path)) as stream:
-        for sample in streamed(samples):
-            digests.add(sample.id)
-            stream.write(_kept_line(sample, _content(sample)))
-        if digests.repeated():
-            _refuse_repetitions(samples)
-
-
-def _kept_line(sample: Sample, content: bytes) -> bytes:
-    about = msgspec.json.encode({"id": sample.id, "origin": sample.origin})
-    return b'%s,"content":%s}\n' % (about[:-1], content)
-
-
-class SpooledSamples:
-    """The samples of a run that has no folder yet, written while they are read to be counted.
-
-    So a file that is too large to be held is read once. They wait in a file without a name in ``folder``, or
-    above it where it is not there yet, and are given up where the disk refuses them or an id repeats.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        folder = next(each for each in (folder, *folder.absolute().parents) if each.is_dir())
-        self._data, self._digests = Aside(folder), IdDigests()
-        self._stream = compressing(cast("BinaryIO", self._data), named_compression(SAMPLES_FILE))
-
-    def add(self, sample: Sample) -> str:
-        """Take the next sample, and return its fingerprint."""
-        content = _content(sample)
-        self._stream.write(_kept_line(sample, content))
-        self._digests.add(sample.id)
-        return _digits(content)
-
-    def put(self, folder: Path) -> bool:
-        """Move them into the folder of a run; False if they were given up, or are in another run."""
-        self._stream.close()
-        data = self._data.read()
-        if data is None or self._digests.repeated():
-            return False
-        with atomic_writer(folder / SAMPLES_FILE) as written:
-            copyfileobj(data, written)
-        self._data.give_up()
-        return True
-
-
-# What we wrote ourselves may repeat itself as often as it likes.
-OWN_LIMITS = Limits(max_ratio=float("inf"))
-
-
-class _KeptSample(msgspec.Struct):
-    id: str
-    content: msgspec.Raw
-
-
-_kept_samples = msgspec.json.Decoder(_KeptSample)
-
-
-def read_list(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the id and fingerprint of each sample of a run, in order."""
-    with open_reading(path, limits=OWN_LIMITS, max_line_bytes=None) as stream:
-        for number, line in numbered_lines(stream, file=str(path)):
-            if isinstance(line, InputError):
-                raise line.located(str(path), number)
-            try:
-                found = _kept_samples.decode(line)
-            except msgspec.DecodeError:
-                raise invalid("", "a sample of a run", line).located(str(path), number) from None
-            yield found.id, _digits(bytes(found.content))
-
-
-def _count_samples(path: Path) -> int:
-    with open_reading(path, limits=OWN_LIMITS, max_line_bytes=None) as stream:
-        return sum(1 for _ in stream)
-
-
-def _are_kept_at(samples: Samples, path: Path) -> bool:
-    """Tell whether samples are read from the file that a run keeps them in."""
-    return isinstance(samples, partial) and samples.args == (path,)
-
-
-def placed(samples: Samples, path: Path) -> Iterator[tuple[int, Sample]]:
-    """Yield each sample with its place in the list. Call :func:`check_unchanged` first.
-
-    Data that changes while the run goes on is an error, not a misaligned result.
-    """
-    if _are_kept_at(samples, path):
-        yield from enumerate(streamed(samples))
-        return
-    index_of: dict[str, int] | None = None
-    for index, (sample, listed) in enumerate(zip_longest(streamed(samples), read_list(path))):
-        if index_of is None and (sample is None or listed is None or listed[0] != sample.id):
-            index_of = {identifier: place for place, (identifier, _) in enumerate(read_list(path))}
-        place = index if index_of is None or sample is None else index_of.get(sample.id)
-        if sample is None or place is None:
-            raise UsageError("the dataset was changed while the run was going on")
-        yield place, sample
-
-
-def listed_samples(samples: Samples, path: Path) -> Iterator[Sample]:
-    """Yield the sample of each line of a run's list, in the order of the list."""
-    if _are_kept_at(samples, path):
-        yield from streamed(samples)
-        return
-    stream, by_id = streamed(samples), dict[str, Sample]()
-    for identifier, digits in read_list(path):
-        sample = next((each for each in stream if each.id == identifier), None)
-        if sample is None:  # the dataset is in another order now
-            by_id = by_id or {sample.id: sample for sample in streamed(samples)}
-            sample = by_id.get(identifier)
-        if sample is None or fingerprint(sample) != digits:
-            raise _other_data(samples, path)
-        yield sample
-
-
-def _other_data(samples: Samples, path: Path) -> UsageError:
-    total, changes = _changes(samples, path)
-    told = {"missing": changes["removed"], "edited since": changes["changed"]}
-    found = ", ".join(f"{n:,} {what}" for what, n in told.items() if n)
-    return UsageError(
-        f"expected the dataset with the {counted(total, 'sample')} of the run as before, got {found}"
-    )
-
-
-def _changes(samples: Samples, path: Path) -> tuple[int, dict[str, int]]:
-    """Return how many samples a run has, and how many were added, removed and changed since."""
-    then = dict(read_list(path))
-    now = {sample.id: fingerprint(sample) for sample in streamed(samples)}
-    return len(then), {
-        "added": len(now.keys() - then.keys()),
-        "removed": len(then.keys() - now.keys()),
-        "changed": sum(then[identifier] != now[identifier] for identifier in now.keys() & then.keys()),
-    }
-
-
-def check_unchanged(samples: Samples, path: Path) -> None:
-    """Raise :class:`UsageError`, with the counts, if the samples are not those of the list."""
-    if all(now == then for now, then in zip_longest(_listed(samples), read_list(path))):
-        return
-    total, counts = _changes(samples, path)
-    if any(counts.values()):
-        told = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
-        raise UsageError(
-            f"cannot resume over other data: expected the {counted(total, 'sample')} the run began with, "
-            f"got {told}; start a new run, or bring the dataset back"
-        )
-    _refuse_repetitions(samples)
-
-
-def _listed(samples: Samples) -> Iterable[tuple[str, str]]:
-    return ((sample.id, fingerprint(sample)) for sample in streamed(samples))
-
-
-def _refuse_repetitions(samples: Samples) -> None:
-    require_unique((sample.id for sample in streamed(samples)), what="sample id", path="samples")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{type(value).__name__} is not a JSON value")
-
-
-_encoder = msgspec.json.Encoder(enc_hook=_plain, order="deterministic")
+from rag_evaluation_framework.results.run_data import SAMPLES_FILE, count_samples
+from rag_evaluation_framework.version import FORMAT_VERSION, __version__
 
 RunState = Literal["running", "incomplete", "complete", "broken"]
 
@@ -489,7 +230,7 @@ class RunFolder:
         if CELLS in self.head.configuration:
             return self._index_of_cells()
         path = self.samples_path
-        listed = LISTS.of(path, lambda: _count_samples(path)) if path.exists() else 0
+        listed = LISTS.of(path, lambda: count_samples(path)) if path.exists() else 0
         return read_index(self.journal_path, total=listed)
 
     def _index_of_cells(self) -> JournalIndex:
@@ -652,3 +393,324 @@ def _read_head(path: Path) -> tuple[RunHead, int]:
         raise invalid("", "the head of a run", fields).located(str(path)) from None
     except InputError as error:
         raise error.located(str(path)) from None
+
+
+T = TypeVar("T")
+
+
+class Counted(msgspec.Struct, frozen=True, kw_only=True):
+    """What one reading of a dataset tells; a run keeps it, and a resume of it reads no unchanged file again.
+
+    ``of`` stands for the bytes of the file and for what it was read by; without it nobody can tell whether
+    the file is the same. ``content`` is the hash over the ids and fingerprints of the samples.
+    """
+
+    of: str | None = None
+    content: str | None = None
+    samples: int = 0
+    calls: int = 0
+    input_bytes: int = 0
+    output_bytes: int = 0
+    answers: int = 0
+    references: int = 0
+    incomplete: tuple[Issue, ...] = ()
+
+    def keep(self, folder: Path) -> None:
+        """Write it into the folder of a run; a disk that refuses it costs a later resume some time."""
+        if self.of is not None:
+            _keep(folder / COUNTED_FILE, msgspec.json.encode(self))
+
+
+COUNTED_FILE = "counted.json"
+
+
+def counted_in(folder: Path) -> Counted:
+    """Return what was counted when a run began, as far as it was kept."""
+    return _read_kept(folder / COUNTED_FILE, Counted) or Counted()
+
+
+def _read_kept(path: Path, kind: type[T]) -> T | None:
+    """Return what a file of a run holds; what cannot be read is not known."""
+    with suppress(OSError, InputError, msgspec.MsgspecError):
+        return msgspec.json.decode(read_bytes(path), type=kind)
+    return None
+
+
+def _keep(path: Path, data: bytes) -> None:
+    """Write a file of a run; on a disk that refuses it, what was measured is reported all the same."""
+    with suppress(StorageError):
+        write_bytes_atomically(path, data)
+
+
+UNSTABLE_FILE = "unstable.json"
+
+
+def read_unstable(folder: Path) -> frozenset[str]:
+    """Return the ids of the questions of a run whose answers are correct only at times."""
+    return _read_kept(folder / UNSTABLE_FILE, frozenset[str]) or frozenset()
+
+
+def keep_unstable(folder: Path, names: Iterable[str]) -> None:
+    """Keep which questions of a run are unstable."""
+    _keep(folder / UNSTABLE_FILE, msgspec.json.encode(sorted(names)))
+
+
+ASKINGS_FILE = "askings.json"
+
+
+def read_askings(folder: Path) -> dict[str, str]:
+    """Return which answers were correct when questions of a run were asked again, by question."""
+    return _read_kept(folder / ASKINGS_FILE, dict[str, str]) or {}
+
+
+def keep_askings(folder: Path, askings: Mapping[str, str]) -> None:
+    """Keep which answers were correct when questions were asked again."""
+    _keep(folder / ASKINGS_FILE, msgspec.json.encode(askings))
+
+
+def read_judge_usage(path: Path) -> JudgeUsage | None:
+    """Return what a run's judge has cost, as its folder keeps it; what cannot be read is not known."""
+    return _read_kept(path, JudgeUsage)
+
+
+def keep_judge_usage(path: Path, usage: JudgeUsage) -> None:
+    """Keep what a run's judge has cost."""
+    _keep(path, strict_json.encode(usage.to_dict(), indent=2) + b"\n")
+
+
+FIGURES_FILE = "figures.json"
+_MADE_FROM = (
+    *("head.json", "data.jsonl.zst", "journal.jsonl", "journal.jsonl.zst", "blame.jsonl", "blame.jsonl.zst"),
+    *("results.json", "judged.json"),
+)
+_ENDS = 4096
+
+
+class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a complete run is; ``labels`` is the digest of those that its answers were read with."""
+
+    version: str
+    files: Mapping[str, str | None]
+    counts: RunCounts
+    labels: str = ""
+
+
+_heads_of_figures = msgspec.json.Decoder(RunFigures)
+
+
+def read_figures(folder: Path) -> tuple[RunFigures, bytes] | None:
+    """Return the figures that a run keeps, and the second line; ``None`` if its files are others."""
+    path = folder / FIGURES_FILE
+    try:
+        with open_reading(path, max_line_bytes=None) as lines:
+            found = _heads_of_figures.decode(lines.readline())
+            is_ours = found.version == __version__ and found.files == stamps_of(folder)
+            return (found, lines.read()) if is_ours else None
+    except (RagEvalError, OSError, msgspec.MsgspecError):
+        return None
+
+
+def keep_figures(folder: RunFolder, labels: str, columns: bytes) -> None:
+    """Write the figures of a complete run; a disk that refuses them costs whoever looks at it some time."""
+    files, counts = stamps_of(folder.path), folder.counts
+    first = msgspec.json.encode(RunFigures(version=__version__, files=files, counts=counts, labels=labels))
+    with suppress(StorageError):
+        write_bytes_atomically(folder.path / FIGURES_FILE, first + b"\n" + columns)
+
+
+def stamps_of(folder: Path) -> dict[str, str | None]:
+    """Return of each file that figures are made from what changes with what it holds."""
+    return {name: _stamp(folder / name) for name in _MADE_FROM}
+
+
+def _stamp(path: Path) -> str | None:
+    """Return the size of a file and a hash of its ends; the last line of a journal has a checksum."""
+    try:
+        with open_stored(path) as file:
+            size = file.seek(0, 2)
+            file.seek(0)
+            ends = file.read(_ENDS)
+            file.seek(max(size - _ENDS, 0))
+            return f"{size}:{hashlib.blake2b(ends + file.read(_ENDS), digest_size=16).hexdigest()}"
+    except StorageError:
+        return None
+
+
+class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a run is, from its journal: samples done and failed, of how many; what a resume would do again.
+
+    ``error`` says what is wrong with a broken one, of which the counts may be unknown.
+    """
+
+    state: RunState
+    counts: RunCounts | None = None
+    error: str | None = None
+
+
+class ListedRun(msgspec.Struct, frozen=True):
+    """A run in a directory; one that cannot be opened has no folder, and its summary the reason."""
+
+    path: Path
+    summary: RunSummary
+    folder: RunFolder | None = None
+
+    @property
+    def state(self) -> RunState:
+        return self.summary.state
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether a resume has something left to do."""
+        counts = self.summary.counts
+        has_more = counts is not None and bool(counts.rescorable or counts.reaskable)
+        return self.state in ("incomplete", "broken") or (self.state == "complete" and has_more)
+
+
+def list_runs(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> list[ListedRun]:
+    """Return the runs of a directory by name; a directory that does not exist has none."""
+    found = []
+    for path in run_paths(Path(runs_directory)):
+        try:
+            folder = RunFolder.at(path)
+            found.append(ListedRun(path, _summary(folder), folder))
+        except RagEvalError as error:
+            found.append(ListedRun(path, RunSummary(state="broken", error=str(error))))
+    return found
+
+
+def _summary(folder: RunFolder) -> RunSummary:
+    if folder.owner is not None:
+        return replace(_summed_up(folder), state="running")
+    figures = read_figures(folder.path)
+    return _summed_up(folder) if figures is None else RunSummary(state="complete", counts=figures[0].counts)
+
+
+def _summed_up(folder: RunFolder) -> RunSummary:
+    """Read the journal of a run."""
+    try:
+        index = folder.index()
+    except (InputError, StorageError) as error:
+        return RunSummary(state="broken", error=str(error))
+    wrong = "; ".join(map(str, index.problems)) or None
+    return RunSummary(state=folder.state_by(index), counts=index.counts, error=wrong)
+
+
+def latest_run(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> RunFolder:
+    """Open the run that began last; one that belongs to another's evaluation is found by that."""
+    begun = [each for each in list_runs(runs_directory) if each.folder is not None]
+    if not begun:
+        raise UsageError(f"expected a run, got none, and there is none in {runs_directory}")
+    return _latest(begun)
+
+
+_COMMANDS = {"golden": "golden", "models": "evaluate-models", CELLS: "retrieval", "generation": "generate"}
+
+
+def command_of(head: RunHead) -> str:
+    """Return the command that begins such runs."""
+    usual = "score" if head.target == RECORDED_ROWS else "evaluate"
+    return next((command for field, command in _COMMANDS.items() if field in head.configuration), usual)
+
+
+def latest_resumable(command: str, runs_directory: Path) -> RunFolder:
+    """Open the latest run of a command with something left to do; without any, its latest."""
+    same = [run for run in list_runs(runs_directory) if run.folder and command_of(run.folder.head) == command]
+    if not same:
+        raise UsageError(f"--resume: there is no run in {runs_directory} that rag-eval {command} has begun")
+    return _latest([run for run in same if run.is_resumable] or same)
+
+
+def _latest(runs: Sequence[ListedRun]) -> RunFolder:
+    begun = [each.folder for each in runs if each.folder is not None]
+    last = max(begun, key=lambda folder: (folder.head.started_at or "", folder.head.run_id))
+    leader = last.head.configuration.get("evaluation")
+    return last if not isinstance(leader, str) else RunFolder.open(leader, last.path.parent)
+
+
+def tied_runs(named: RunFolder, tie: str) -> Iterator[RunFolder]:
+    """Yield the runs that belong together, found by one of them: the leader, then the others by name.
+
+    The configuration of the others has the leader's id as ``tie``. Only heads are read, and runs that cannot
+    be opened are skipped.
+    """
+    directory, leader_id = named.path.parent, named.head.configuration.get(tie)
+    leader = RunFolder.open(leader_id, directory) if leader_id else named
+    yield leader
+    if tie == "evaluation" and len(leader.head.configuration.get("datasets", ())) == 1:
+        return
+    for path in run_paths(directory):
+        try:
+            folder = RunFolder.at(path)
+        except RagEvalError:
+            continue
+        if folder.head.configuration.get(tie) == leader.head.run_id:
+            yield folder
+
+
+class RunGroup:
+    """The runs of an evaluation by dataset; the leader is the first."""
+
+    def __init__(self, leader: RunFolder, *others: RunFolder) -> None:
+        self.leader = leader
+        self.runs = {run.head.dataset_id: run for run in (leader, *others)}
+
+    @classmethod
+    def open(cls, path_or_id: str | Path, runs_directory: Path) -> RunGroup:
+        """Find an evaluation by any of its runs, in the runs directory or by path."""
+        return cls(*tied_runs(RunFolder.open(path_or_id, runs_directory), "evaluation"))
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The datasets of the evaluation, including those not begun."""
+        listed = self.leader.head.configuration.get("datasets")
+        return tuple(listed) if isinstance(listed, list) else tuple(self.runs)
+
+    @property
+    def choice(self) -> SampleChoice:
+        """How the samples were chosen."""
+        written = self._selection()
+        return SampleChoice(
+            tags=tuple(written.get("tags", ())),
+            sample_size=written.get("sample_size"),
+            seed=self.leader.head.seed,
+            allow_missing=bool(written.get("allow_missing")),
+            repeats=self.leader.head.repeats,
+        )
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that replaced the manifest's, if any did."""
+        return tuple(self._selection().get("metrics", ()))
+
+    def _selection(self) -> dict[str, Any]:
+        written = self.leader.head.configuration.get("selection")
+        if not isinstance(written, dict):
+            raise UsageError(f"run {self.leader.head.run_id} was not begun by an evaluation of a manifest")
+        return written
+
+
+RESULTS_FILE = "golden.results.json"
+"""The name of the results of all splits in the folder of the first run of golden sets."""
+
+
+def group_fields(
+    choice: SampleChoice,
+    *,
+    datasets: tuple[str, ...],
+    chosen: tuple[str, ...] = (),
+    metrics: tuple[str, ...] = (),
+    leader: RunHead | None = None,
+) -> dict[str, Any]:
+    """Return the fields of a head's configuration by which the runs of an evaluation are found again, and
+    the datasets that were ``chosen`` by name.
+    """
+    selection = {
+        **({"datasets": list(chosen)} if chosen else {}),
+        "tags": list(choice.tags),
+        "sample_size": choice.sample_size,
+        "allow_missing": choice.allow_missing,
+        "metrics": list(metrics),
+        **({"repeats": choice.repeats} if choice.repeats > 1 else {}),
+    }
+    fields: dict[str, Any] = {"datasets": list(datasets), "selection": selection}
+    return fields if leader is None else {**fields, "evaluation": leader.run_id}
