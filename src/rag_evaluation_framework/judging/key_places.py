@@ -6,10 +6,14 @@ keys that unit has.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress
 
 _ENOUGH_PAIRED = 16
+_IS_THERE = re.compile(b"\1")
+_RARE = 128  # of so many units, one has a key that is rare
 _MOST_SUMMED = 255  # how many keys a byte counts
 _MOST_KEPT = 1 << 25  # bytes: what long texts need besides is made again each time
 
@@ -38,10 +42,7 @@ class KeyPlaces(dict[str, int]):
     def __missing__(self, key: str) -> int:
         if self._is_full(len(self)):
             self.clear()
-        there = bytearray(self.firsts[-1])
-        for place in self._index.get(key, ()):
-            there[place] = 1
-        found = self[key] = int.from_bytes(there, "little")
+        found = self[key] = _flags(self._index.get(key, ()), self.firsts[-1])
         return found
 
     def _is_full(self, kept: int) -> bool:
@@ -57,8 +58,20 @@ class KeyPlaces(dict[str, int]):
         if found is None:
             if self._is_full(len(self._most)):
                 self._most.clear()
-            found = self._most[keys] = self._with_most(keys)
+            is_rare = _RARE * sum(len(self._index.get(key, ())) for key in keys) < self.firsts[-1]
+            found = self._most[keys] = self._with_most_of_few(keys) if is_rare else self._with_most(keys)
         return found
+
+    def _with_most_of_few(self, keys: frozenset[str]) -> tuple[int, int]:
+        """Compare the few units that have one of the keys, in a time that does not grow with all units."""
+        few: dict[int, set[str]] = {}
+        for key in keys:
+            for place in self._index.get(key, ()):
+                few.setdefault(place, set()).add(key)
+        there = sorted(few)
+        most, units = KeyPlaces([[frozenset(few[place]) for place in there]])._with_most(keys)
+        flags = units.to_bytes(len(there), "little")
+        return most, _flags(list(compress(there, flags)), self.firsts[-1])
 
     def _with_most(self, keys: frozenset[str]) -> tuple[int, int]:
         held = list(map(self.__getitem__, keys))
@@ -103,12 +116,22 @@ class KeyPlaces(dict[str, int]):
     def units(self, places: int) -> list[tuple[int, int]]:
         """Return the units at some places, each by the number of its text and its own in that."""
         flags = places.to_bytes(self.firsts[-1], "little")
-        return [self.unit(place) for place, is_there in enumerate(flags) if is_there]
+        return [self.unit(found.start()) for found in _IS_THERE.finditer(flags)]
 
     def unit(self, place: int) -> tuple[int, int]:
         """Return the unit at a place."""
         text = bisect_right(self.firsts, place) - 1
         return text, place - self.firsts[text]
+
+
+def _flags(places: Sequence[int], size: int) -> int:
+    """Return the number that has a 1 in the byte of each place; few are faster added up."""
+    if _RARE * len(places) < size:
+        return sum([1 << 8 * place for place in places])
+    there = bytearray(size)
+    for place in places:
+        there[place] = 1
+    return int.from_bytes(there, "little")
 
 
 def _highest(counts: Sequence[int], most: int) -> int:
