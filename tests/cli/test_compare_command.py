@@ -77,7 +77,7 @@ def test_groups_tests_and_all_answers_are_shown_on_demand(
 
 def test_it_is_markdown_for_a_pull_request(two_runs: tuple[str, str], compare: Command) -> None:
     text = compare(*two_runs, "--markdown").out
-    assert text.startswith("### rag-eval: Undecided: 4 answers got worse, 1 got better")
+    assert text.startswith("### Undecided: 4 answers got worse, 1 got better")
     assert "I don" in text
     assert (
         "<summary>Figures: string_match 0.88 → 0.50, undecided; hit@1 0.88 → 0.50, undecided</summary>"

@@ -280,7 +280,7 @@ def test_reports_are_written_and_hold_the_gate_and_the_samples(
     markdown = (project / "summary.md").read_text()
     assert (project / "job.md").read_text() == f"## Build\n{markdown}\n"
     assert markdown.startswith("### ✗ FAILED: string_match (lower bound) is 0.64, the threshold is 0.75; ")
-    assert "| string_match | 0.83 | [0.64, 0.93] | >= 0.75, missed (lower end) | 24 | words |" in markdown
+    assert "| string_match | 0.83 | [0.64, 0.93] | >= 0.75 | missed (lower end) | 24 | words |" in markdown
     # This line is HTML: Markdown's backslashes would be shown.
     assert "<details><summary>Figures: string_match 0.83 missed (lower end)" in markdown
     results = read_results(project / "new" / "rag.json")

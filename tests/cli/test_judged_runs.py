@@ -210,13 +210,10 @@ def test_a_run_that_lacks_scores_says_so_wherever_it_is_shown(folder: Path) -> N
     with running_chat(judge) as server:
         rag_eval(*EVALUATE, "--markdown", "summary.md", "--junit", "junit.xml", *model_at(server))
         run = only_run().name
-        note = (
-            f"rag, run {run}: 2 samples lack scores because a model's endpoint failed; "
-            "a resume makes them again"
-        )
-        assert f"- {note}" in (folder / "summary.md").read_text().replace("\\", "")
+        note = "2 samples lack scores because a model's endpoint failed; a resume makes them again"
+        assert f"note: {note}" in (folder / "summary.md").read_text().replace("\\", "")
         (suite,) = ElementTree.parse(folder / "junit.xml").getroot().iterfind("testsuite[@name='rag']")
-        assert suite.findtext("system-out") == note
+        assert suite.findtext("system-out") == f"rag, run {run}: {note}"
         (row,) = json.loads(rag_eval("runs", "--json").stdout)
         assert (row["state"], row["failed"], row["lacking_scores"]) == ("complete", 0, 2)
         shown = rag_eval("runs").stdout
@@ -225,7 +222,7 @@ def test_a_run_that_lacks_scores_says_so_wherever_it_is_shown(folder: Path) -> N
         assert f"--resume {run}" in " ".join(shown.replace("\\", "").split())
         judge.down_after = None
         rag_eval(*EVALUATE, "--markdown", "summary.md", "--resume", run, *model_at(server))
-    assert "Note" not in (folder / "summary.md").read_text()
+    assert "note: " not in (folder / "summary.md").read_text()
     assert "lack" not in rag_eval("runs").stdout
 
 

@@ -22,7 +22,7 @@ from langsmith_server import signed_in
 
 from command_lines import rag_eval
 from every_state import GRADES, METRICS, LiteralJudge, answer, evaluate_every_state, every_sample
-from rag_evaluation_framework import Evaluation, Judge, Options, compare, evaluate, load
+from rag_evaluation_framework import Evaluation, Gate, Judge, Options, Threshold, compare, evaluate, load
 from rag_evaluation_framework.adapters.local_server import LocalServer
 from rag_evaluation_framework.cli.pytest_plugin import Answer
 from rag_evaluation_framework.cli.serve import answers
@@ -107,7 +107,7 @@ def of_annotations(evaluation: Evaluation, folder: Path) -> Counts:
 
 
 def of_markdown(evaluation: Evaluation, folder: Path) -> Counts:
-    (line,) = re.findall(r"^Answers: (.*)\.$", evaluation.render("markdown"), re.MULTILINE)
+    (line,) = re.findall(r"^- \d+ answers.*: (\d+ correct.*)$", evaluation.render("markdown"), re.MULTILINE)
     return counts_told(line)
 
 
@@ -436,6 +436,36 @@ def test_a_results_file_without_verdicts_is_decided_when_read(whole: Evaluation,
 @pytest.mark.parametrize("surface", OTHERS)
 def test_a_screen_shows_the_counts_of_the_run(run: Evaluation, surface: str, tmp_path: Path) -> None:
     assert dict(OTHERS[surface](run, tmp_path)) == grades_of(run)
+
+
+SAID: dict[str, Callable[[Evaluation], str]] = {
+    "terminal": str,
+    "Markdown": lambda each: each.render("markdown").replace("\\", ""),
+    "notebook": lambda each: html.unescape(re.sub("<[^>]+>", "", each._repr_html_())),
+    "page": lambda each: html.unescape(re.sub("<[^>]+>", "", each.render("page"))),
+    "JUnit": lambda each: html.unescape(each.render("junit")),
+}
+DEMANDS: list[dict[str, float]] = [
+    *({}, {"wrong": 0}, {"wrong": 6}, {"wrong": 13}, {"correct": 0.9, "partly_correct": 0}),
+    *({"claim_recall": 0.1}, {"claim_recall": 0.99}, {"not_judged": 0, "wrong": 8}),
+]
+
+
+@pytest.mark.parametrize("surface", SAID)
+@pytest.mark.parametrize("demands", DEMANDS, ids=str)
+def test_the_sentences_of_a_verdict_are_the_same_on_every_surface(
+    whole: Evaluation, demands: dict[str, float], surface: str
+) -> None:
+    bounds = [
+        Threshold(name, "<=" if name in GRADES and name != "correct" else ">=", bound)
+        for name, bound in demands.items()
+    ]
+    given = replace(whole, verdict=Gate(thresholds=tuple(bounds), enabled=bool(bounds)).decide(whole))
+    heading, *lines = SAID["Markdown"](given).partition("\n|")[0].splitlines()
+    said = heading.removeprefix("### ").partition(": ")[2] if bounds else heading.removeprefix("### ")
+    shown = " ".join(SAID[surface](given).split())
+    assert said
+    assert [each for each in (said, *lines) if each.strip() not in shown] == []
 
 
 def test_a_comparison_shows_the_counts_of_the_run(whole: Evaluation) -> None:

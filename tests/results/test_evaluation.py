@@ -142,9 +142,9 @@ def test_reports_of_several_systems_name_each_of_them(systems: Evaluation) -> No
     assert "breaks: all 2 answers are missing (callable-error 2)" in text
     assert "breaks: 2 failed: no answer: callable-error (string_match)" in text
     markdown = systems.render("markdown")
-    assert "| system | metric | value | 95% interval |" in markdown
-    assert "| denies | string_match |" in markdown
-    assert "| breaks, " in markdown
+    assert markdown.startswith("### denies and agrees are not shown to differ: undecided on the one metric\n")
+    assert "| metric | agrees | denies | difference |" in markdown
+    assert "- breaks: 2 failed: no answer: callable-error (string_match)" in markdown
     assert ", agent " not in markdown
     suites = re.findall('<testsuite name="([^"]+)"', systems.render("junit"))
     assert suites == ["gate", "agrees", "breaks", "denies"]

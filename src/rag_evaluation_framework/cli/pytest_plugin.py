@@ -84,14 +84,14 @@ class Answer:
         import pytest
 
         from rag_evaluation_framework.reports.blocks import Screen
-        from rag_evaluation_framework.reports.facts import cases_of, describe_case
+        from rag_evaluation_framework.reports.facts import cases_of, list_answers
 
         if verdict is None:
             pytest.skip("no answer: only retrieval was measured")
         if not verdict.is_judged:
             pytest.skip(f"{verdict.name}: {verdict.why}")
-        blocks = describe_case(cases_of(row, self.name), hang=len(self.name) + 4)
-        pytest.fail(str(Screen().draw(blocks)), pytrace=False)
+        answer = list_answers([cases_of(row, self.name)], full=1, asked=0, total=0)
+        pytest.fail(str(Screen().draw([answer])), pytrace=False)
 
 
 def found(data: Any, folder: Path) -> Any:

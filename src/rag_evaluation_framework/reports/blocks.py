@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, chain, groupby, pairwise
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -100,21 +100,29 @@ def right(name: str, *, leaves: float = 0, joins: int = 0) -> Column:
 class Headline(msgspec.Struct, frozen=True):
     """What a report begins with: the verdict, why in a sentence, and what else there is to know.
 
-    Without a gate it is the sentence alone.
+    Without a gate it is the sentence alone. Of several contenders it says ``of`` which; on a screen its lines
+    begin at ``hang``, by default below the sentence.
     """
 
     mark: str
     word: str
     sentence: str
     lines: tuple[str, ...]
+    of: str = ""
+    hang: int | None = None
 
     @property
     def title(self) -> str:
         """The verdict with its mark; nothing without a gate."""
         return f"{self.mark} {self.word}".strip()
 
+    @property
+    def style(self) -> str:
+        """The color of the verdict."""
+        return STYLES.get(self.word.partition(",")[0].lower(), "")
+
     def __str__(self) -> str:
-        return f"{self.title}: {self.sentence}" if self.word else self.sentence
+        return f"{self.of}{self.title}: {self.sentence}" if self.word else f"{self.of}{self.sentence}"
 
 
 class Gap(msgspec.Struct, frozen=True):
@@ -148,16 +156,56 @@ class Example(msgspec.Struct, frozen=True):
     below: str | None
 
 
+class Answer(msgspec.Struct, frozen=True):
+    """An answer of a list: of each turn the question, and texts by their labels."""
+
+    name: str
+    kind: str
+    question: Labelled
+    turns: Sequence[Sequence[Labelled]]
+    count: int = 1
+    """How many answers of the list it stands for."""
+    opened: Iterable[Labelled] = ()
+    """What is shown where a reader can open it."""
+
+
+class Answers(msgspec.Struct, frozen=True):
+    """Answers out of ``total``: as many in full as a medium has room for.
+
+    A terminal shows the first ``full`` of them, the questions of the next so many that are ``asked``, and the
+    names of others; nothing if both are 0. A ``word`` says what they have in common.
+    """
+
+    answers: Sequence[Answer]
+    total: int
+    full: int
+    asked: int
+    word: str = ""
+    indent: int = 2
+
+    def describe_rest(self, shown: int) -> str:
+        """Say how many answers there are beyond those shown, and what they are called."""
+        rest = [each.name for each in self.answers[shown:]]
+        if (more := self.total - sum(each.count for each in self.answers[:shown])) <= 0:
+            return ""
+        others = ", …" if more > len(rest[:_NAMED]) and len(rest) <= _NAMED and rest else ""
+        return f"{more:,} more" + (f": {names_listed(rest)}{others}" if rest else "")
+
+
 class Table(msgspec.Struct, frozen=True):
-    """A table; its columns leave in their order until it fits, and no figure is ever cut."""
+    """A table; its columns leave in their order until it fits, and no figure is ever cut.
+
+    Its ``summary`` is what it is folded into, where a reader can open it.
+    """
 
     columns: Sequence[Column | str]
     rows: Sequence[Sequence[Piece]]
     indent: int = 2
+    summary: str = ""
 
 
 class Steps(msgspec.Struct, frozen=True):
-    """What can be done now: commands or sentences, and what for."""
+    """What can be done now: commands or sentences, and what for; on the screen of who can do it."""
 
     commands: Iterable[tuple[str, str]]
 
@@ -169,7 +217,7 @@ class Command(msgspec.Struct, frozen=True):
     command: str
 
 
-Block: TypeAlias = Headline | Gap | Line | Labelled | Example | Table | Steps | Command
+Block: TypeAlias = Headline | Gap | Line | Labelled | Example | Answers | Table | Steps | Command
 Blocks: TypeAlias = Iterator[Block]
 GAP = Gap()
 
@@ -184,7 +232,7 @@ def aside(*pieces: Piece) -> Line:
     return Line(pieces, indent=2, hang=4)
 
 
-def table(rows: Iterable[Sequence[Cell]], *, indent: int = 2) -> Table:
+def table(rows: Iterable[Sequence[Cell]], *, indent: int = 2, summary: str = "") -> Table:
     """Return a table whose cells stand beside their columns; without rows an empty one."""
     cells_of = [*zip(*rows, strict=True)]
     named = [(each[0][0], [cell for _, cell in each]) for each in cells_of]
@@ -192,7 +240,7 @@ def table(rows: Iterable[Sequence[Cell]], *, indent: int = 2) -> Table:
         if isinstance(name, Column) and name.once:
             of[1:] = ["" if each == above else each for above, each in pairwise(of)]
     kept = [(name, of) for name, of in named if isinstance(name, str) or not name.optional or any(of)]
-    return Table([name for name, _ in kept], [*zip(*(of for _, of in kept), strict=True)], indent)
+    return Table([name for name, _ in kept], [*zip(*(of for _, of in kept), strict=True)], indent, summary)
 
 
 # How text is measured and cut: in terminal cells, two for a Chinese character.
@@ -359,6 +407,15 @@ def listed(names: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
+def names_listed(names: Sequence[str]) -> str:
+    """List names of samples: ``lines 6, 7``; the first few of many."""
+    shown, more = names[:_NAMED], ", …" if len(names) > _NAMED else ""
+    numbers = [name.removeprefix("line ") for name in shown]
+    if len(shown) > 1 and all(name.startswith("line ") for name in shown):
+        return f"lines {', '.join(sorted(numbers, key=int))}{more}"
+    return ", ".join(one_line(name) for name in shown) + more
+
+
 def money(dollars: float | None) -> str:
     if dollars is None:
         return NOTHING
@@ -420,11 +477,9 @@ def meaning(metric: str) -> str:
 
 
 _METHODS: Mapping[type[Block], str] = {
-    Headline: "show_headline",
     Gap: "gap",
     Labelled: "labelled",
     Example: "show_example",
-    Table: "table",
     Steps: "steps",
     Command: "command",
 }
@@ -447,11 +502,31 @@ class Screen(msgspec.Struct):
     def draw(self, blocks: Iterable[Block]) -> Screen:
         """Add blocks, and return the screen."""
         for block in blocks:
-            if isinstance(block, Line):
-                self.say(*block.pieces, indent=block.indent, hang=block.hang)
-            else:
-                getattr(self, _METHODS[type(block)])(**asdict(block))
+            match block:
+                case Line(pieces, indent, hang):
+                    self.say(*pieces, indent=indent, hang=hang)
+                case Headline():
+                    self.show_headline(block)
+                case Answers():
+                    self.show_answers(block)
+                case Table(columns, rows, indent):
+                    self.table(columns, rows, indent=indent)
+                case _:
+                    getattr(self, _METHODS[type(block)])(**asdict(block))
         return self
+
+    def show_answers(self, listed: Answers) -> None:
+        """Add the first answers in full, the next by their questions, and what the others are called."""
+        shown, first = listed.full + listed.asked, len(self._lines)
+        if not shown:
+            return
+        for place, each in enumerate(listed.answers[:shown]):
+            self.draw(chain(*each.turns[:_TURNS]) if place < listed.full else [each.question])
+        if listed.word and listed.answers:
+            line = self._lines[first][2 + len(listed.word) :]
+            self._lines[first] = f"  {self._paint(listed.word, STYLES[listed.word])}{line}"
+        if rest := listed.describe_rest(shown):
+            self.say(rest, indent=listed.indent, hang=listed.indent + 2)
 
     def gap(self) -> None:
         """Leave a line empty, once, and not at the top."""
@@ -591,14 +666,14 @@ class Screen(msgspec.Struct):
         if place and space <= 1:
             self.say(Styled(place, DIM), indent=4)
 
-    def show_headline(self, mark: str, word: str, sentence: str, lines: Sequence[str]) -> None:
+    def show_headline(self, said: Headline) -> None:
         """Add a verdict, its sentence, and the lines below it."""
-        said = word if self.plain else f"{mark} {word}".strip()
-        pieces: list[Piece] = [Styled(said, f"{BOLD} {STYLES[word.lower()]}"), ": "] if said else []
-        hang = len(said) + 2 if said else 0
-        self.say(*pieces, sentence, hang=hang)
-        for line in lines:
-            self.say(one_line(line, 1000), indent=2 if word in ("NOT EVALUATED", "INCOMPLETE") else hang)
+        title = said.word if self.plain else said.title
+        pieces: list[Piece] = [Styled(title, f"{BOLD} {said.style}".strip()), ": "] if title else []
+        hang = said.hang if said.hang is not None else len(title) + 2 if title else 0
+        self.say(said.of, *pieces, said.sentence, hang=hang)
+        for line in said.lines:
+            self.say(one_line(line, 1000), indent=2 if said.word in ("NOT EVALUATED", "INCOMPLETE") else hang)
 
     def _marked(self, text: str, marks: Marks) -> tuple[str, list[bool]]:
         """Return a text as it is shown, and of each character whether it is marked."""
@@ -668,6 +743,8 @@ class Screen(msgspec.Struct):
 
 
 _SHORTEST_NAME = 20
+_TURNS = 3
+_NAMED = 20
 _PLAIN = str.maketrans("█▌─▸–“”", '##->-""', "✓✗") | {ord("→"): "->", ord("…"): "..."}
 
 

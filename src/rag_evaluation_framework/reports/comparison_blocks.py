@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rag_evaluation_framework.reports import blocks
@@ -11,22 +11,15 @@ from rag_evaluation_framework.reports.messages.comparison_sentences import (
     called,
     comparison_sentence,
     left_out_sentences,
-    names_of,
     short_names,
     sorts_sentence,
     trait_sentence,
 )
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.run_store import DEFAULT_RUNS_DIRECTORY, in_runs
-from rag_evaluation_framework.results.verdicts import AnswerChanges
+from rag_evaluation_framework.results.verdicts import AnswerChanges, ChangedAnswer
 
-_IN_FULL, _ASKED = 3, 3
-_STYLES = {
-    "worse": blocks.BAD,
-    "better": blocks.GOOD,
-    "undecided": blocks.DOUBT,
-    "not evaluated": blocks.DOUBT,
-}
+_ASKED, _LONGEST_NAME = 3, 18
 
 
 def describe_comparison(
@@ -44,14 +37,9 @@ def describe_comparison(
         if called_here in ("before", "now") and called_here != name:
             yield blocks.Labelled(called_here, name, indent=0, hang=8)
     for changes in comparison.answers or (None,):
-        before = f"{names[changes.contender]}: " if several and changes is not None else ""
-        said = comparison_sentence(comparison, changes)
-        word, colon, rest = said.partition(":")
-        style = next((style for each, style in _STYLES.items() if word.lower().startswith(each)), "")
-        yield blocks.prose(before, blocks.Styled(word, f"{blocks.BOLD} {style}".strip()), f"{colon}{rest}")
+        of = f"{names[changes.contender]}: " if several and changes is not None else ""
+        yield comparison_headline(comparison, changes, of=of)
         if changes is not None:
-            for trait in changes.traits[: 1 if several else 2]:
-                yield blocks.prose(trait_sentence(trait), indent=2 if several else 0)
             yield blocks.GAP
             yield blocks.aside(sorts_sentence(changes))
             sides = (changes.baseline, changes.contender)
@@ -60,8 +48,8 @@ def describe_comparison(
             for line in left_out_sentences(changes):
                 yield blocks.aside(line)
             yield blocks.GAP
-            if not several or everything:
-                yield from _describe_changed(changes, names, everything=everything)
+            yield from _list_changed(changes, names, is_short=several, everything=everything)
+            yield blocks.GAP
     yield from _describe_metrics(comparison, names, details=details)
     if slice_by is not None:
         for changes in comparison.answers:
@@ -74,32 +62,42 @@ def describe_comparison(
     yield blocks.Steps(_way_on(comparison, names, everything=everything, runs=runs))
 
 
-def _describe_changed(changes: AnswerChanges, names: dict[str, str], *, everything: bool) -> blocks.Blocks:
-    full = len(changes.worse) + len(changes.better) if everything else 1
+def comparison_headline(
+    comparison: Comparison, changes: AnswerChanges | None = None, *, of: str = ""
+) -> blocks.Headline:
+    """Return what may be claimed of a contender, by default of the only one, and what answers share."""
+    word, _, rest = comparison_sentence(comparison, changes).partition(": ")
+    traits = () if changes is None else changes.traits[: 1 if of else 2]
+    lines = tuple(map(trait_sentence, traits))
+    return blocks.Headline("", word if rest else "", rest or word, lines, of=of, hang=2 if of else 0)
+
+
+def _list_changed(
+    changes: AnswerChanges, names: dict[str, str], *, is_short: bool, everything: bool
+) -> Iterator[blocks.Answers]:
+    full = len(changes.worse) + len(changes.better) if everything else 0 if is_short else 1
     shown = [*changes.worse[: full + _ASKED], *changes.better[: full + _ASKED]]
-    hang = 12 + min(max((len(called(each)) for each in shown), default=0), 18)
-    width = 2 + max(len(blocks.shortened(names[each], 18)) for each in (changes.baseline, changes.contender))
+    hang = 12 + min(max((len(called(each)) for each in shown), default=0), _LONGEST_NAME)
+    sides = [blocks.shortened(names[each], _LONGEST_NAME) for each in (changes.baseline, changes.contender)]
     for word, answers in (("worse", changes.worse), ("better", changes.better)):
-        asked = 0 if everything else 1 if len(answers) > 2 else len(answers)
-        for place, each in enumerate(answers[: full + asked]):
-            name = blocks.shortened(blocks.one_line(called(each), 1000), 18)
-            first = blocks.Styled(f"{word:<8}", _STYLES[word]) if not place else " " * 8
-            space = " " * (hang - 10 - blocks.cells(name))
-            yield blocks.prose(first, name, space, blocks.one_line(each.question, 300), indent=2, hang=hang)
-            if place < full and each.before is None and each.now is None:
-                metric, scores = next(iter(each.scores.items()), ("", (None, None)))
-                before, now = map(blocks.figure, scores)
-                yield blocks.prose(f"{metric}  {before} → {now}", indent=hang)
-            elif place < full:
-                for name, text in ((changes.baseline, each.before), (changes.contender, each.now)):
-                    label = blocks.shortened(names[name], 18)
-                    yield blocks.Labelled(
-                        label, text or blocks.NOTHING, indent=hang, hang=hang + width, lines=4
-                    )
-        more = answers[full + asked :]
-        if more:
-            yield blocks.prose(f"{len(more):,} more: {names_of(more)}", indent=10, hang=12)
-    yield blocks.GAP
+        asked = 0 if everything or is_short else 1 if len(answers) > 2 else len(answers)
+        listed = [_changed(each, word, sides, hang) for each in answers]
+        yield blocks.Answers(listed, len(answers), full, asked, word=word, indent=10)
+
+
+def _changed(each: ChangedAnswer, word: str, sides: Sequence[str], hang: int) -> blocks.Answer:
+    """Return an answer before and now; of one without texts the score that moved."""
+    name = blocks.shortened(blocks.one_line(called(each), 1000), _LONGEST_NAME)
+    question = blocks.Labelled(name, blocks.one_line(each.question, 300), indent=10, hang=hang)
+    texts = dict(zip(sides, (each.before or blocks.NOTHING, each.now or blocks.NOTHING), strict=True))
+    if each.before is None and each.now is None:
+        texts = {name: " → ".join(map(blocks.figure, scores)) for name, scores in [*each.scores.items()][:1]}
+    width = hang + 2 + max(map(blocks.cells, texts), default=0)
+    described = [
+        blocks.Labelled(label, text, indent=hang, hang=width, lines=4) for label, text in texts.items()
+    ]
+    expected = [blocks.Labelled("expected", each.expected)] if each.expected else []
+    return blocks.Answer(name, f"got {word}", question, [[question, *described]], opened=expected)
 
 
 def _describe_metrics(comparison: Comparison, names: dict[str, str], *, details: bool) -> blocks.Blocks:
@@ -111,21 +109,24 @@ def _describe_metrics(comparison: Comparison, names: dict[str, str], *, details:
     if not rows:
         return
     yield blocks.table(
-        [
-            ("metric", each.metric),
-            (blocks.Column("run", leaves=0 if several else blocks.BY), names[each.of] if several else ""),
-            (blocks.right("base" if several else base), each.before),
-            (blocks.right("now" if several else now), each.now),
-            ("difference", blocks.aligned(each.difference)),
-            *(
-                (blocks.right(name, leaves=blocks.COUNT), f"{count:,}")
-                for name, count in zip(("better", "same", "worse"), each.counts, strict=True)
-            ),
-            ("verdict", each.finding),
-            (blocks.Column("by", leaves=blocks.BY), each.by),
-            *_detail_cells(test, leaves=blocks.BY, joins=blocks.WIDEST),
-        ]
-        for each, test in zip(rows, comparison.metrics, strict=True)
+        (
+            [
+                ("metric", each.metric),
+                (blocks.Column("run", leaves=0 if several else blocks.BY), names[each.of] if several else ""),
+                (blocks.right("base" if several else base), each.before),
+                (blocks.right("now" if several else now), each.now),
+                ("difference", blocks.aligned(each.difference)),
+                *(
+                    (blocks.right(name, leaves=blocks.COUNT), f"{count:,}")
+                    for name, count in zip(("better", "same", "worse"), each.counts, strict=True)
+                ),
+                ("verdict", each.finding),
+                (blocks.Column("by", leaves=blocks.BY), each.by),
+                *_detail_cells(test, leaves=blocks.BY, joins=blocks.WIDEST),
+            ]
+            for each, test in zip(rows, comparison.metrics, strict=True)
+        ),
+        summary=f"Figures: {'; '.join(map(str, rows))}",
     )
     tested = blocks.number_word(len(rows))
     if len(rows) > 1:

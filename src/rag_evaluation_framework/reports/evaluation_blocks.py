@@ -28,18 +28,17 @@ from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.samples import RECORDED_ROWS
 from rag_evaluation_framework.records.scores import NO_CONTEXTS, NOT_ANSWERED
 from rag_evaluation_framework.reports import blocks
-from rag_evaluation_framework.reports.blocks import Headline, measure, one_line
+from rag_evaluation_framework.reports.blocks import Headline, measure, names_listed, one_line
 from rag_evaluation_framework.reports.facts import (
     Demand,
     FigureRow,
     counts_sentence,
     demand_of,
-    describe_cases,
     gated_rows,
     in_common,
+    list_answers,
     list_figures,
     listed_cases,
-    names_listed,
     sample_name,
     steps_sentence,
     verdict_of,
@@ -139,7 +138,7 @@ def describe_evaluation(
     if not is_short or details:
         if samples and evaluation.kind != "systems":
             yield blocks.GAP
-            yield from _cases(evaluation, everything=everything)
+            yield _answers(evaluation, everything=everything)
         yield blocks.GAP
         yield from _figures(evaluation)
         if details:
@@ -160,7 +159,7 @@ def claim_of(evaluation: Evaluation, said: blocks.Headline) -> str:
 # The answers behind a verdict.
 
 
-def _cases(evaluation: Evaluation, *, everything: bool) -> blocks.Blocks:
+def _answers(evaluation: Evaluation, *, everything: bool) -> blocks.Answers:
     word, found = verdict_of(evaluation).word, listed_cases(evaluation, everything=everything)
     full, asked = _IN_FULL, _ASKED
     if found.moved is None and found.total <= _ALL_IN_FULL:
@@ -169,7 +168,7 @@ def _cases(evaluation: Evaluation, *, everything: bool) -> blocks.Blocks:
     if word == "undecided" if found.moved else is_beside:
         full, asked = 1, 0
     full = evaluation.counts.total if everything else full
-    yield from describe_cases(found.cases, full=full, asked=asked, total=found.total)
+    return list_answers(found.cases, full=full, asked=asked, total=found.total)
 
 
 # The figures.
@@ -206,23 +205,31 @@ def _figures(evaluation: Evaluation) -> blocks.Blocks:
 
 def _figures_table(evaluation: Evaluation) -> blocks.Block:
     several, rows = len(evaluation.parts) > 1, list_figures(evaluation)
+    decisive = [each for each in rows if each.demand.check or not verdict_of(evaluation).checks]
+    summary = ", ".join(f"{each.metric} {each.value} {each.demand.status}".rstrip() for each in decisive[:6])
     found = [each.figure.interval.confidence for each in rows if each.figure.interval]
     interval = blocks.interval_header(found[-1] if found else 0.95)
     meant = blocks.Column("it says", leaves=blocks.MEANING, joins=blocks.WIDEST)
     return blocks.table(
-        [
-            (blocks.Column("dataset", flexible=True, optional=True, once=True), each.part if several else ""),
-            (blocks.Column("metric", flexible=True), each.metric),
-            (blocks.right("value"), each.value),
-            (blocks.Column("", leaves=blocks.BAR, joins=blocks.WIDEST), _drawn(each.figure)),
-            (interval, each.interval),
-            (blocks.Column("needs", optional=True), each.demand.needs),
-            (blocks.Column(optional=True), each.demand.result),
-            (blocks.right("answers", leaves=blocks.COUNT), each.answers),
-            (blocks.Column("by", leaves=blocks.BY), each.by),
-            (meant, blocks.meaning(each.metric)),
-        ]
-        for each in rows
+        (
+            [
+                (
+                    blocks.Column("dataset", flexible=True, optional=True, once=True),
+                    each.part if several else "",
+                ),
+                (blocks.Column("metric", flexible=True), each.metric),
+                (blocks.right("value"), each.value),
+                (blocks.Column("", leaves=blocks.BAR, joins=blocks.WIDEST), _drawn(each.figure)),
+                (interval, each.interval),
+                (blocks.Column("needs", optional=True), each.demand.needs),
+                (blocks.Column(optional=True), each.demand.result),
+                (blocks.right("answers", leaves=blocks.COUNT), each.answers),
+                (blocks.Column("by", leaves=blocks.BY), each.by),
+                (meant, blocks.meaning(each.metric)),
+            ]
+            for each in rows
+        ),
+        summary=f"Figures: {summary}",
     )
 
 
@@ -232,21 +239,24 @@ def _drawn(each: Figure) -> blocks.Piece:
 
 
 def _gated_table(evaluation: Evaluation) -> blocks.Block:
-    several = len(evaluation.parts) > 1
+    several, rows = len(evaluation.parts) > 1, gated_rows(evaluation)
     return blocks.table(
-        [
-            (blocks.Column("dataset", flexible=True, optional=True), each.of if several else ""),
-            (blocks.Column("metric", flexible=True), each.metric),
-            (blocks.right("before"), each.before),
-            (blocks.right("now"), each.now),
-            ("difference", blocks.aligned(each.difference)),
-            ("verdict", each.finding),
-            ("needs", each.demand.needs),
-            ("", each.demand.result),
-            (blocks.right("answers", leaves=blocks.COUNT), f"{each.moved.n:,}"),
-            (blocks.Column("by", leaves=blocks.BY), each.by),
-        ]
-        for each in gated_rows(evaluation)
+        (
+            [
+                (blocks.Column("dataset", flexible=True, optional=True), each.of if several else ""),
+                (blocks.Column("metric", flexible=True), each.metric),
+                (blocks.right("before"), each.before),
+                (blocks.right("now"), each.now),
+                ("difference", blocks.aligned(each.difference)),
+                ("verdict", each.finding),
+                ("needs", each.demand.needs),
+                ("", each.demand.result),
+                (blocks.right("answers", leaves=blocks.COUNT), f"{each.moved.n:,}"),
+                (blocks.Column("by", leaves=blocks.BY), each.by),
+            ]
+            for each in rows
+        ),
+        summary=f"Figures: {'; '.join(map(str, rows))}",
     )
 
 

@@ -61,7 +61,6 @@ _DECIDERS = {
 TO_DECLINE = "(refusal)"
 _LONGEST_NAME = 24
 _QUOTED = 46
-_NAMED = 20
 _STEPS = 20
 _MOST_WORSE = 30
 
@@ -80,15 +79,6 @@ def verdict_of(evaluation: Evaluation) -> Verdict:
 def sample_name(row: Row, *, by_line: bool = True) -> str:
     """Return what a sample is called: the line of its file, counted from 1, or its id."""
     return row.sample.name if row.sample is not None and by_line else row.id
-
-
-def names_listed(names: Sequence[str]) -> str:
-    """List names of samples: ``lines 6, 7``; the first few of many."""
-    shown, more = names[:_NAMED], ", …" if len(names) > _NAMED else ""
-    numbers = [name.removeprefix("line ") for name in shown]
-    if len(shown) > 1 and all(name.startswith("line ") for name in shown):
-        return f"lines {', '.join(sorted(numbers, key=int))}{more}"
-    return ", ".join(blocks.one_line(name) for name in shown) + more
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -667,45 +657,40 @@ def compared_rows(comparison: Comparison) -> list[MovedRow]:
 # A case as blocks.
 
 
-def describe_cases(cases: Sequence[Sequence[Case]], *, full: int, asked: int, total: int) -> blocks.Blocks:
-    """Add the first cases in full, the next by their question, the rest of ``total`` answers as a count."""
-    shown, rest = cases[: full + asked], [each[0].name for each in cases[full + asked :]]
-    hang = min(4 + max((len(each[0].name) for each in shown), default=0), 4 + _LONGEST_NAME)
-    for place, each in enumerate(shown):
-        if place < full:
-            yield from describe_case(each, hang=hang)
-        else:
-            yield _question(each[0].name, each[0].row.question, hang)
-    if (more := total - sum(_count_listed(each[0]) for each in shown)) > 0:
-        others = ", …" if more > len(rest[:_NAMED]) and len(rest) <= _NAMED and rest else ""
-        named = f": {names_listed(rest)}{others}" if rest else ""
-        yield blocks.prose(f"  {more:,} more", named, hang=4)
+def list_answers(cases: Sequence[Sequence[Case]], *, full: int, asked: int, total: int) -> blocks.Answers:
+    """Return cases as a list of which a terminal shows the first in full, the next by their question."""
+    shown = [each[0].name for each in cases[: full + asked]]
+    hang = min(4 + max(map(len, shown), default=0), 4 + _LONGEST_NAME)
+    return blocks.Answers([describe_case(each, hang=hang) for each in cases], total, full, asked)
 
 
-def _count_listed(case: Case) -> int:
-    return (
-        1 if case.is_worse or case.row.verdict is None else sum(each.is_listed for each in case.row.verdicts)
+def describe_case(turns: Sequence[Case], *, hang: int) -> blocks.Answer:
+    """Return a case: the question, what was expected and given, the words that nothing supports, and why."""
+    first = turns[0]
+    is_one = first.is_worse or first.row.verdict is None
+    return blocks.Answer(
+        name=first.name,
+        kind=first.kind,
+        question=_describe_question(first.name, first.row.question, hang),
+        turns=[[*_describe_turn(each, place, hang)] for place, each in enumerate(turns)],
+        count=1 if is_one else sum(each.is_listed for each in first.row.verdicts),
+        opened=_describe_opened(first.row),
     )
 
 
-def _question(name: str, question: str, hang: int) -> blocks.Labelled:
+def _describe_question(name: str, question: str, hang: int) -> blocks.Labelled:
     called = blocks.shortened(blocks.one_line(name, 1000), _LONGEST_NAME)
     return blocks.Labelled(called, question, hang=hang, lines=3)
 
 
-def describe_case(turns: Sequence[Case], *, hang: int) -> blocks.Blocks:
-    """Add a case: the question, what was expected and given, the words that nothing supports, and why."""
-    for place, each in enumerate(turns[:3]):
-        yield _question("" if place else each.name, each.asked, hang)
-        texts, beside = each.texts, {"differs": each.differs, "why": each.why}
-        inner = hang + 2 + max(map(len, [*texts, *(label for label, text in beside.items() if text)]))
-        for label, text in texts.items():
-            if text is not None:
-                marks = () if label in ("expected", "before") else each.marks
-                yield blocks.Labelled(label, text, indent=hang, hang=inner, marks=marks, lines=4)
-        for label, text in beside.items():
-            if text:
-                yield blocks.Labelled(label, text, indent=hang, hang=inner, lines=3)
+def _describe_turn(case: Case, place: int, hang: int) -> Iterator[blocks.Labelled]:
+    yield _describe_question("" if place else case.name, case.asked, hang)
+    found = {**case.texts, "differs": case.differs or None, "why": case.why}
+    named = {label: text for label, text in found.items() if text is not None}
+    inner = hang + 2 + max(map(len, [*case.texts, *named]))
+    for label, text in named.items():
+        marks, lines = case.marks if label in ("got", "now") else (), 4 if label in case.texts else 3
+        yield blocks.Labelled(label, text, indent=hang, hang=inner, marks=marks, lines=lines)
 
 
 def describe_whole_case(
@@ -731,6 +716,13 @@ def describe_whole_case(
         if fault := _fault_of(row, each.verdict, each.blame, is_listed=True):
             yield blocks.Labelled("why", fault)
     yield from _describe_needed(row, documents)
+    yield from _describe_opened(row, thresholds, documents=documents)
+
+
+def _describe_opened(
+    row: Row, thresholds: Sequence[Threshold] = (), *, documents: KeptDocuments = NO_DOCUMENTS
+) -> Iterator[blocks.Labelled]:
+    """Add what was retrieved in its order, the steps of a trace, and the scores."""
     yield from _describe_retrieved(row, documents)
     yield from _describe_steps(row)
     if told := ", ".join(_scores(row, thresholds)):
@@ -746,7 +738,7 @@ def _describe_needed(row: Row, documents: KeptDocuments) -> blocks.Blocks:
         yield blocks.Labelled("" if place else "needed", told, lines=3)
 
 
-def _describe_retrieved(row: Row, documents: KeptDocuments) -> blocks.Blocks:
+def _describe_retrieved(row: Row, documents: KeptDocuments) -> Iterator[blocks.Labelled]:
     needed, hits = needed_names(row), row.response.hits
     texts = row.response.contexts
     names = [document_of(hit) for hit in hits] or [f"text {place}" for place in range(1, len(texts) + 1)]
@@ -767,7 +759,7 @@ def _describe_retrieved(row: Row, documents: KeptDocuments) -> blocks.Blocks:
         yield blocks.Labelled("retrieved", nothing)
 
 
-def _describe_steps(row: Row) -> blocks.Blocks:
+def _describe_steps(row: Row) -> Iterator[blocks.Labelled]:
     """Add the steps of a trace in their order, and what those of each kind took."""
     trace = None if row.sample is None else row.sample.trace
     if trace is None or not trace.steps:

@@ -434,7 +434,7 @@ def _slopes(changes: AnswerChanges, names: Mapping[str, str]) -> Html | None:
         pieces.append(element("line", class_=colour, stroke_width=width, stroke_dasharray=dash, **line))
     for at in {end: None for _, end, is_worse in ends if is_worse}:
         names_here = [name for (_, end, bad), few in ends.items() if bad and end == at for name in few]
-        few = facts.names_listed([short_text(name, 16) for name in names_here[:_CASES]])
+        few = blocks.names_listed([short_text(name, 16) for name in names_here[:_CASES]])
         few += f" and {len(names_here) - _CASES:,} more" if len(names_here) > _CASES else ""
         pieces.append(element("text", few, x=right_end + 8, y=at + 4))
     for x, name in ((left, names[changes.baseline]), (right_end, names[changes.contender])):

@@ -22,7 +22,7 @@ from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_para
 from rag_evaluation_framework.records.responses import expected_turns
 from rag_evaluation_framework.records.scores import Blame
 from rag_evaluation_framework.reports import facts
-from rag_evaluation_framework.reports.blocks import by, figure, interval_text, one_line
+from rag_evaluation_framework.reports.blocks import by, figure, interval_text, names_listed, one_line
 from rag_evaluation_framework.reports.evaluation_blocks import (
     card_notes,
     headline,
@@ -223,7 +223,7 @@ def _notes(counts: AnswerCounts) -> str:
     if by:
         notes.append(f"Decided by {', '.join(f'{name} ({count:,})' for name, count in by.items())}.")
     if counts.unstable:
-        names = facts.names_listed(counts.unstable)
+        names = names_listed(counts.unstable)
         notes.append(f"Unstable, with answers of different grades: {names}.")
     return " ".join(notes)
 

@@ -1,46 +1,15 @@
-"""An evaluation or a comparison on a terminal, as the blocks that say the same everywhere."""
+"""An evaluation or a comparison on a terminal."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from rag_evaluation_framework.reports.blocks import Screen
-from rag_evaluation_framework.reports.comparison_blocks import describe_comparison
-from rag_evaluation_framework.reports.evaluation_blocks import describe_evaluation
-from rag_evaluation_framework.reports.sweep_blocks import describe_sweep
-from rag_evaluation_framework.reports.system_blocks import describe_ranking
-from rag_evaluation_framework.results.comparison import RULES, Comparison
+from rag_evaluation_framework.reports.description import describe
+from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation
-from rag_evaluation_framework.results.run_store import CELLS, DEFAULT_RUNS_DIRECTORY
 
 
-def render(
-    thing: Evaluation | Comparison,
-    *,
-    screen: Screen | None = None,
-    samples: bool = True,
-    rows: bool = False,
-    details: bool = False,
-    everything: bool = False,
-    slice_by: str | None = None,
-    reading: bool = True,
-    runs: Path = DEFAULT_RUNS_DIRECTORY,
-) -> str:
-    """Render an evaluation with its parts, or a comparison, on a ``screen``, by default of 100 columns.
-
-    ``samples`` shows what does not pass, ``rows`` every query of ranked runs, ``details`` methods, tests and
-    what was not scored. ``everything`` has each case in full, of a comparison each answer that changed, and
-    ``slice_by`` its groups. ``reading`` says first which field of plain rows was taken for what. The
-    commands of a comparison find its runs in ``runs``.
-    """
-    wish: dict[str, Any] = {"details": details, "everything": everything}
-    if isinstance(thing, Comparison):
-        described = describe_comparison(thing, slice_by=slice_by, runs=runs, **wish)
-    elif CELLS in thing.head.configuration:
-        described = describe_sweep(thing, details=details)
-    elif thing.kind == "systems" and RULES in thing.head.configuration:
-        described = describe_ranking(thing, rows=rows, details=details)
-    else:
-        described = describe_evaluation(thing, samples=samples, reading=reading, **wish)
-    return str((screen or Screen()).draw(described))
+def render(thing: Evaluation | Comparison, *, screen: Screen | None = None, **wish: Any) -> str:
+    """Render what is described of it, as ``wish`` says, on a ``screen``, by default of 100 columns."""
+    return str((screen or Screen()).draw(describe(thing, **wish)))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.verdict import CORRECT, name_of_state
 from rag_evaluation_framework.reports import blocks
-from rag_evaluation_framework.reports.facts import name_of_kind, names_listed
+from rag_evaluation_framework.reports.facts import name_of_kind
 from rag_evaluation_framework.reports.messages.verdict_sentences import (
     compared,
     different_samples,
@@ -132,7 +132,7 @@ def left_out_sentences(changes: AnswerChanges) -> Iterator[str]:
 
 def names_of(answers: Sequence[ChangedAnswer]) -> str:
     """List answers by name: ``lines 6, 7``; the first few of many."""
-    return names_listed([called(each) for each in answers])
+    return blocks.names_listed([called(each) for each in answers])
 
 
 def called(answer: ChangedAnswer) -> str:
