@@ -2,76 +2,106 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import json
 import re
-import runpy
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from importlib import import_module
-from itertools import chain, groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import click
 
 import rag_evaluation_framework as front_door
-from rag_evaluation_framework import components, errors
-from rag_evaluation_framework.cli.help_pages import HELP_ALL
-from rag_evaluation_framework.cli.main import program
+from rag_evaluation_framework import components
+from rag_evaluation_framework.cli.main import GROUPS, program
 from rag_evaluation_framework.extensions import RENDERERS
 from rag_evaluation_framework.metrics.declaration import Metric, all_metrics
-from rag_evaluation_framework.reports.list_blocks import component_rows, languages_told
+from rag_evaluation_framework.reports.list_blocks import component_rows
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "reference"
-SEEDS = ROOT / "tests" / "seeds" / "promises.py"
 SOURCE = Path(front_door.__file__).parent
 STUB = Path(front_door.__file__).with_suffix(".pyi")
 SCHEMAS = SOURCE / "datasets" / "schemas"
 
 
-def metrics_page() -> str:
-    parts = [METRICS_HEAD]
-    for family, members in groupby(all_metrics(), key=lambda metric: metric.family):
-        parts.append(f"## {family.capitalize()}")
-        parts.extend(_metric_section(metric) for metric in members)
-    return "\n\n".join(parts) + "\n"
-
-
 METRICS_HEAD = """# Metrics
 
-Printed from the declarations by `make docs`. Metrics are named with their parameters:
-`ndcg@10` is nDCG over the first ten, `rbp(p=0.5)` changes a parameter. *Needs* lists the fields that a sample
-or a response must have; *empty* says what an empty case gives. In a
+{families}
+
+Name a metric with its parameters: `ndcg@10` is nDCG over the first 10 results, `rbp(p=0.5)` sets a parameter.
+Values are from 0 to 1 and higher is better, unless the row says otherwise. A sample without the fields that a
+metric needs, or with nothing to score (no claim, no citation), is skipped and counted. `rag-eval list metrics
+NAME` prints the full formula, the empty cases, the version and the source of the definition.
+
+*Word overlap or judge*: the metric uses word overlap, and the judge if you pass `--judge-model`. Metrics
+marked † were measured on English and Chinese; without a judge, samples in other languages are skipped. In a
 conversation, metrics of answers, texts, refusals and safety are means over its turns
 ([scoring](../explanation/scoring.md))."""
 
+# How VOICE names the methods; the first word of a declared method decides.
+METHODS = {
+    "exact": "exact",
+    "lexical": "word overlap",
+    "lexicon": "word list",
+    "judge": "LLM judge",
+    "embedding": "embedding",
+    "trace": "trace",
+    "timing": "timing",
+    "reported": "reported by the agent",
+}
+MOST_FORMULA_WORDS = 20
 
-def _metric_section(metric: Metric) -> str:
-    direction = "higher" if metric.higher_is_better else "lower"
-    needs = ", ".join(f"`{need}`" for need in metric.needs)
-    ways = f" (may be asked for: {', '.join(metric.methods)})" if len(metric.methods) > 1 else ""
-    lines = [
-        f"### `{metric.signature}`",
-        "",
-        metric.summary,
-        "",
-        f"- formula: {metric.formula}",
-        f"- better: {direction}; needs {needs}; method: {metric.method}{ways}; version {metric.version}",
-        f"- empty: {metric.empty}",
-        *(
-            [f"- languages: {languages_told(metric)}; without a judge, others are skipped"]
-            if metric.languages()
-            else []
-        ),
-        f"- source: {metric.source}",
+
+def metrics_page() -> str:
+    """Return one table of metrics for each family."""
+    families = [
+        (name, list(members)) for name, members in groupby(all_metrics(), key=lambda each: each.family)
     ]
-    if metric.aliases:
-        lines.append("- also written: " + ", ".join(f"`{alias}`" for alias in metric.aliases))
-    return "\n".join(lines)
+    names = [
+        f"| [{name}](#{name}) | {_code(*(each.name for each in members))} |" for name, members in families
+    ]
+    parts = [METRICS_HEAD.format(families="\n".join(names))]
+    for name, members in families:
+        columns = {
+            "metric": [_metric_names(each) for each in members],
+            "measures": [_metric_meaning(each) for each in members],
+            "needs": [_code(*each.needs) for each in members],
+            "method": [_metric_methods(each) for each in members],
+        }
+        shared = {key: cells[0] for key, cells in columns.items() if len(set(cells)) == 1 and len(cells) > 1}
+        common = "; ".join(f"{key}: {cell}" for key, cell in shared.items())
+        own = {key: cells for key, cells in columns.items() if key not in shared}
+        parts.append(f"## {name.capitalize()}" + (f"\n\nFor each, {common}." if common else ""))
+        parts.append(table(*own, rows=zip(*own.values(), strict=True)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _code(*names: str) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _metric_names(metric: Metric) -> str:
+    also = f", also {_code(*metric.aliases)}" if metric.aliases else ""
+    return f"`{metric.signature}`{'†' if metric.languages() else ''}{also}"
+
+
+def _metric_meaning(metric: Metric) -> str:
+    """Return what a metric measures, its formula if that is short, and where its values differ from most."""
+    formula = metric.formula.replace("``", "`").rstrip(".")
+    parts = [metric.summary]
+    parts += [f"= {formula}."] if len(formula.split()) <= MOST_FORMULA_WORDS else []
+    parts += [] if metric.is_share else ["Not limited to 1."]
+    return " ".join([*parts, *([] if metric.higher_is_better else ["Lower is better."])])
+
+
+def _metric_methods(metric: Metric) -> str:
+    names = dict.fromkeys(METHODS[re.split("[, ]", each)[0]] for each in (*metric.methods[:1], metric.method))
+    others = [METHODS[each] for each in metric.methods[1:]]
+    return " or ".join(dict.fromkeys([*names, *others])).replace("LLM judge", "judge")
 
 
 def table(*columns: str, rows: Iterable[Iterable[str]]) -> str:
@@ -80,107 +110,248 @@ def table(*columns: str, rows: Iterable[Iterable[str]]) -> str:
     return "\n".join(f"| {' | '.join(str(cell).replace('|', '&#124;') for cell in line)} |" for line in lines)
 
 
-# Commands, and how they end.
+# Commands.
 
 COMMANDS_HEAD = """# Commands
 
-Every command with all its options. `rag-eval COMMAND --help` shows the common ones, `--help-all`
-all of them. [Errors and exit codes](errors.md) says how a command ends."""
+{commands}
+
+Each section lists the options of its command alone and names the [options that it shares](#shared-options).
+`rag-eval COMMAND --help` prints the common ones with examples, `--help-all` all of them.
+[Errors and exit codes](errors.md) says how a command ends."""
+
+SHARED_HEAD = """## Shared options
+
+{every}
+
+Every command takes these; `--help-all` exists where `--help` does not show all options. The options below
+belong to the commands that name them; a command that names a group takes all of its options."""
+
+# Options that the same commands share, by the longest name of one of them.
+OPTION_GROUPS = {
+    "--judge-model": "Judge",
+    "--rubric": "Scoring",
+    "--sample-size": "Requests and gate",
+    "--baseline": "Baseline and reports",
+    "--tag": "Selection",
+    "--url": "Agent",
+    "--workers": "Workers",
+    "--resume": "Resume",
+    "--resamples": "Intervals",
+}
+SINGLE = "Single options"
+Rows = dict[tuple[str, str], tuple[str, ...]]
 
 
 def commands_page() -> str:
-    parts = [COMMANDS_HEAD]
-    _describe(program, ["rag-eval"], parts)
+    """Return every command with its own options, and those that several commands share once."""
+    found = dict(_commands(program, ("rag-eval",)))
+    listed = [
+        (title.lower(), ", ".join(f"[`{name}`](#rag-eval-{name})" for name in members))
+        for title, members in GROUPS.items()
+    ]
+    shared, users = _shared_options(found)
+    every = [row for row, names in users.items() if len(names) >= len(found) - 1 or "--help-all" in row[0]]
+    parts = [COMMANDS_HEAD.format(commands=table("group", "commands", rows=listed))]
+    parts.append(SHARED_HEAD.format(every=_option_table(every)))
+    parts += [f"### {title}\n\n{_option_table(rows)}" for title, rows in shared.items()]
+    titles = {row: title for title, rows in shared.items() for row in rows}
+    for path, (command, context) in found.items():
+        if len(path) == 2:
+            parts.append(_command_section(path, command, context, found, titles, every))
     return "\n\n".join(parts) + "\n"
 
 
-def _describe(command: click.Command, path: list[str], parts: list[str]) -> None:
-    """Add a command's help, then its subcommands'."""
-    settings = {**program.context_settings, "max_content_width": 100, "terminal_width": 100}
-    with click.Context(command, info_name=" ".join(path), **settings) as context:
-        context.meta[HELP_ALL] = True
-        parts.append(f"## `{' '.join(path)}`\n\n```text\n{command.get_help(context).strip()}\n```")
-        if isinstance(command, click.Group):
-            for name in command.list_commands(context):
-                member = command.get_command(context, name)
-                if member is not None:
-                    _describe(member, [*path, name], parts)
+def _commands(
+    command: click.Command, path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], tuple[click.Command, click.Context]]]:
+    """Yield a command and those below it by what is typed."""
+    settings = {**program.context_settings, "max_content_width": 10_000, "terminal_width": 10_000}
+    context = click.Context(command, info_name=" ".join(path), **settings)
+    yield path, (command, context)
+    for name in command.list_commands(context) if isinstance(command, click.Group) else ():
+        if (member := command.get_command(context, name)) is not None:
+            yield from _commands(member, (*path, name))
 
 
-ERRORS_HEAD = """# Errors and exit codes
-
-| exit code | meaning |
-| ---: | --- |
-| 0 | done; with a gate: passed, or thresholds met |
-| 1 | the gate failed, was not evaluated, or is undecided, which `--on-undecided pass` makes a 0 |
-| 2 | wrong usage or wrong data: one to three lines on standard error, and nothing is changed |
-| 3 | incomplete: the system or model could not be reached, time or money ran out, the disk is full |
-| 130 | interrupted by Ctrl-C; `--resume` continues where it stopped |
-
-Wrong data is reported all at once, a line each: `file:line: field: expected …, got …`. With `--json`
-each problem also has one of the codes below, which stay the same from version to version.
-
-## Exceptions
-
-Everything the package raises on purpose is a `RagEvalError`. Indented names are special cases."""
+def _options(command: click.Command, context: click.Context) -> list[tuple[str, str]]:
+    """Return the names and the meaning of each option."""
+    given = [each for each in command.get_params(context) if isinstance(each, click.Option)]
+    return [row for each in given if (row := each.get_help_record(context)) is not None]
 
 
-def errors_page() -> str:
-    """Return how commands end, the tree of exceptions, and the codes of problems found in data."""
-    tree = inspect.getdoc(errors) or ""
-    drawn = inspect.cleandoc(tree.partition("::\n\n")[2].partition("\n\nLow code")[0])
-    codes = ", ".join(f"`{code}`" for code in sorted(issue_codes()))
-    return f"{ERRORS_HEAD}\n\n```text\n{drawn}\n```\n\n## Codes of problems in data\n\n{codes}\n"
+def _shared_options(
+    found: Mapping[tuple[str, ...], tuple[click.Command, click.Context]],
+) -> tuple[dict[str, list[tuple[str, str]]], Rows]:
+    """Return the options of several commands by group, and the commands of every option."""
+    users: Rows = {}
+    for path, (command, context) in found.items():
+        for row in _options(command, context):
+            users[row] = (*users.get(row, ()), path[-1])
+    classes: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for row, names in users.items():
+        if 1 < len(names) < len(found) - 1 and "--help-all" not in row[0]:
+            classes.setdefault(names, []).append(row)
+    groups: dict[str, list[tuple[str, str]]] = {title: [] for title in (*OPTION_GROUPS.values(), SINGLE)}
+    for rows in classes.values():
+        names = {_long_name(row) for row in rows}
+        title = next((title for name, title in OPTION_GROUPS.items() if name in names), SINGLE)
+        groups[title] += rows
+    groups[SINGLE].sort(key=_long_name)
+    return groups, users
 
 
-def issue_codes() -> set[str]:
-    """Return the code of every problem that the source code can report."""
-    texts = [path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")]
-    trees = [ast.parse(text) for text in texts if re.search(r"\bIssue\b|\bcode\b", text)]
-    calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    given = [call.args[:1] for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Issue"]
-    given += [[word.value] for call in calls for word in call.keywords if word.arg == "code"]
-    found = [node.value for node in chain(*given) if isinstance(node, ast.Constant)]
-    return {code for code in found if isinstance(code, str) and re.fullmatch(r"[a-z]+(-[a-z0-9]+)*", code)}
+def _long_name(row: tuple[str, str]) -> str:
+    return max(re.findall(r"--[\w-]+", row[0]), key=len)
+
+
+def _option_table(rows: Iterable[tuple[str, str]]) -> str:
+    cells = [(f"`{_option_names(names)}`", _option_meaning(meaning)) for names, meaning in rows]
+    return table("option", "meaning", rows=cells)
+
+
+def _option_names(names: str) -> str:
+    return names.replace("INTEGER RANGE", "N").replace("FLOAT RANGE", "NUMBER").replace("INTEGER", "N")
+
+
+def _option_meaning(meaning: str) -> str:
+    """Return an option's help without the bounds that its name implies."""
+    text = re.sub(r"(?<=[\[ ])x>=?[01](?=\])", "", meaning).replace("; ]", "]").replace("[]", "")
+    return re.sub(r"\s+\[default: (.*?)\]", r" Default: \1.", text).replace("*", "\\*").strip()
+
+
+def _command_section(
+    path: tuple[str, ...],
+    command: click.Command,
+    context: click.Context,
+    found: Mapping[tuple[str, ...], tuple[click.Command, click.Context]],
+    titles: Mapping[tuple[str, str], str],
+    every: Sequence[tuple[str, str]],
+) -> str:
+    """Return a command's usage, help, own options and the groups of those that it shares."""
+    help_text = re.sub(
+        r"\n\nExit code 0.*?(?=\n\n|\Z)", "", inspect.cleandoc(command.help or ""), flags=re.DOTALL
+    )
+    parts = [f"## `{' '.join(path)}`", f"`{_usage(path, command, context)}`", help_text]
+    below = [(each, *pair) for each, pair in found.items() if each[:-1] == path]
+    if below:
+        rows = [(f"`{_usage(*each)}`", each[1].get_short_help_str(200)) for each in below]
+        parts.append(table("command", "purpose", rows=rows))
+    rows = _options(command, context)
+    own = [row for row in rows if row not in titles and row not in every]
+    parts += [_option_table(own)] if own else []
+    named = dict.fromkeys(titles[row] for row in rows if row in titles)
+    links = [f"[{title.lower()}](#{title.lower().replace(' ', '-')})" for title in named if title != SINGLE]
+    links += [f"`{_long_name(row)}`" for row in rows if titles.get(row) == SINGLE]
+    parts += [f"Shared options: {', '.join(links)}."] if links else []
+    return "\n\n".join(parts)
+
+
+def _usage(path: tuple[str, ...], command: click.Command, context: click.Context) -> str:
+    pieces = [each for each in command.collect_usage_pieces(context) if each != "[OPTIONS]"]
+    return " ".join([*path, *pieces])
 
 
 # Files: each schema as a table of its fields.
 
 SCHEMAS_HEAD = """# Files and their fields
 
-What `rag-eval validate` checks in each kind of file, from the schemas in the package. `rag-eval
-schema NAME` prints one as JSON Schema 2020-12, for an editor. A field in **bold** is required; `[]` is
-each member of a list, `.*` each value of an object. Other fields are kept. [Results](results.md) have their
-own page."""
+{kinds}
+
+`rag-eval validate` checks each kind of file against these fields; `rag-eval schema NAME` prints the JSON
+Schema 2020-12 for your editor. A field in **bold** is required; `[]` is each member of a list, `.*` each
+value of an object. Other fields are kept."""
 
 RESULTS_HEAD = """# Results
 
-The fields of a `.results.json` (also `.yaml`, `.csv` and `.parquet`), which every run writes. A field in
-**bold** is always there; what was not measured is left out. `read_results` and `write_results` read and
-write all four formats without loss."""
+{fields}
+
+Every run writes these fields to a `.results.json` (also `.yaml`, `.csv` and `.parquet`). A field in **bold**
+is always there; a field that was not measured is absent; `.*` is each value of an object by its name, such
+as `ndcg@5`. `read_results` and `write_results` read and write all four formats without loss."""
+
+# Kinds whose fields are mostly those of another.
+LIKE = {
+    "annotations": "annotation",
+    "golden-boundary": "golden-factual",
+    "golden-multiturn": "golden-factual",
+    "golden-relationship": "golden-factual",
+    "golden-tracking": "golden-factual",
+    "retrieval-case": "qa-pair",
+    "summary": "qa-pair",
+}
+Row = tuple[str, str, str]
 
 
 def schemas_page() -> str:
-    parts = [SCHEMAS_HEAD]
-    for path in sorted(SCHEMAS.glob("*.schema.json")):
-        schema = json.loads(path.read_text(encoding="utf-8"))
-        if path.name != "results.schema.json":
-            parts.append(f"## {path.name.removesuffix('.schema.json')}\n\n{schema['description']}.")
-            parts.append(_field_table(schema))
+    """Return a table of the fields of each kind of file; what two kinds share stands in one of them."""
+    schemas = {
+        path.name.removesuffix(".schema.json"): json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted(SCHEMAS.glob("*.schema.json"))
+        if path.name != "results.schema.json"
+    }
+    all_rows = {name: list(_fields(schema, schema, "")) for name, schema in schemas.items()}
+    kinds = [(f"[`{name}`](#{name})", f"{schema['description']}.") for name, schema in schemas.items()]
+    parts = [SCHEMAS_HEAD.format(kinds=table("kind", "file", rows=kinds))]
+    printed: dict[object, str] = {}
+    for name, rows in all_rows.items():
+        parts.append(f"## {name}")
+        if like := LIKE.get(name):
+            known = set(map(_by_list, all_rows[like]))
+            paths = {_by_list(row)[0] for row in rows}
+            absent = [row[0].strip("*") for row in all_rows[like] if _by_list(row)[0] not in paths]
+            rows = [row for row in rows if _by_list(row) not in known]
+            without = f" without {', '.join(absent)}" if absent else ""
+            also = ", and:" if rows else ", one or a list." if name == "annotations" else "."
+            parts.append(f"The fields of [{like}](#{like}){without}{also}")
+        if name == "offline-record":  # which may have the fields of rag at the top level too
+            inside = {row[0].replace("rag.", "") for row in rows if row[0].startswith("`rag.")}
+            rows = [row for row in rows if row[0] not in inside]
+        parts += [_field_table(rows, printed, f" of {name}")] if rows else []
     return "\n\n".join(parts) + "\n"
+
+
+def _by_list(row: Row) -> Row:
+    """Return a field with its path in one record, whether or not the file is a list of records."""
+    return row[0].replace("`[].", "`"), *row[1:]
 
 
 def results_page() -> str:
     schema = json.loads((SCHEMAS / "results.schema.json").read_text(encoding="utf-8"))
-    return f"{RESULTS_HEAD}\n\n{_field_table(schema)}\n"
+    return RESULTS_HEAD.format(fields=_field_table(list(_fields(schema, schema, "")), {}, "")) + "\n"
 
 
-def _field_table(schema: Mapping[str, Any]) -> str:
-    return table("field", "kind", "what it is", rows=_fields(schema, schema, ""))
+def _field_table(rows: list[Row], printed: dict[object, str], of: str) -> str:
+    """Return a table of fields; fields and long meanings that were ``printed`` before are named by place."""
+    shown: list[Row] = []
+    while rows:
+        (name, kind, meaning), *rows = rows
+        path = name.strip("*`")
+        if (
+            len(meaning.split()) > 15
+            and (first := printed.setdefault(meaning, f"`{path}`{of}")) != f"`{path}`{of}"
+        ):
+            meaning = f"As {first}."
+        open_ends = [path[: match.end()] for match in re.finditer(r"\.\*|\[\]", path)]
+        for parent in (*open_ends, path):
+            below = [row for row in rows if row[0].strip("*`").startswith((f"{parent}.", f"{parent}["))]
+            block = [(name, kind, meaning), *below] if parent != path else below
+            relative = tuple((row[0].replace(parent, "", 1), row[2]) for row in block)
+            if (
+                len(relative) > 2
+                and (first := printed.setdefault(relative, f"`{parent}`{of}")) != f"`{parent}`{of}"
+            ):
+                rows = [row for row in rows if row not in below]
+                if parent != path:
+                    name, kind, meaning = f"`{parent}`", "object", ""
+                meaning = f"{meaning}. Fields as {first}.".removeprefix(". ")
+                break
+        shown.append((name, kind, meaning))
+    return table("field", "type", "meaning", rows=shown)
 
 
-def _fields(schema: Mapping[str, Any], whole: Mapping[str, Any], path: str) -> Iterator[tuple[str, str, str]]:
-    """Yield each field below a schema: its path, its kind and what it is."""
+def _fields(schema: Mapping[str, Any], whole: Mapping[str, Any], path: str) -> Iterator[Row]:
+    """Yield each field below a schema: its path, its type and its meaning."""
     schema = _resolved(schema, whole)
     for either in [*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("allOf", ())]:
         yield from _fields(either, whole, path)
@@ -293,7 +464,7 @@ TYPES = {
 
 MODULES_HEAD = """## From their modules
 
-What these pages import from a module below `rag_evaluation_framework`:"""
+These pages import a few more names from modules below `rag_evaluation_framework`:"""
 
 
 def python_page() -> str:
@@ -304,11 +475,9 @@ def python_page() -> str:
             (f"`{name}`", TYPES.get(name) or first_words(getattr(front_door, name))) for name in sorted(names)
         ]
         parts += [f"## {title}", table("name", "what it is", rows=rows)]
-    rows = [
-        (f"`{home}`", f"`{name}`", first_words(getattr(import_module(f"{front_door.__name__}.{home}"), name)))
-        for home, name in sorted(imported_by_pages())
-    ]
-    return "\n\n".join([*parts, MODULES_HEAD, table("module", "name", "what it is", rows=rows)]) + "\n"
+    homes = groupby(sorted(imported_by_pages()), key=lambda each: each[0])
+    rows = [(f"`{home}`", _code(*(name for _, name in names))) for home, names in homes]
+    return "\n\n".join([*parts, MODULES_HEAD, table("module", "names", rows=rows)]) + "\n"
 
 
 def imported_by_pages() -> set[tuple[str, str]]:
@@ -326,11 +495,6 @@ def first_words(thing: object) -> str:
     return re.sub(r":\w+:`[~.]*([^`]*)`", r"`\1`", told).replace("``", "`")
 
 
-def seeds_page() -> str:
-    """Return the page of what the seed documents promise, from the tables that the tests run."""
-    return str(runpy.run_path(str(SEEDS), run_name="promises")["page"]())
-
-
 def stub() -> str:
     """Return what type checkers read in place of the front door, which loads its names lazily."""
     homes = [("version", "__version__"), *((home, name) for name, home in front_door._HOME_OF.items())]
@@ -344,12 +508,10 @@ def main() -> None:
         STUB: stub(),
         FOLDER / "commands.md": commands_page(),
         FOLDER / "components.md": components_page(),
-        FOLDER / "errors.md": errors_page(),
         FOLDER / "metrics.md": metrics_page(),
         FOLDER / "python.md": python_page(),
         FOLDER / "results.md": results_page(),
         FOLDER / "schemas.md": schemas_page(),
-        FOLDER / "seeds.md": seeds_page(),
     }
     if "--check" in sys.argv:
         stale = [

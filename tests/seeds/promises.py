@@ -20,14 +20,6 @@ from typing import Any
 from rag_evaluation_framework.files import yaml_documents
 
 FOLDER = Path(__file__).parent
-HEAD = """# What the seeds promise, and how it is kept
-
-The seeds are the five documents that this project started from. This page is printed by `make docs` from the
-tables in `tests/seeds/`; the tests run every line. *As written*: kept to the letter. *As settled*: the seeds
-leave it open or contradict each other, or the specification (SPEC) decided otherwise, for the reason given.
-*Due*: an open issue will deliver it; its test is expected to fail until then. A script in
-`tests/seeds/scripts/` also follows each seed from top to bottom, in an empty folder; its output is kept
-beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +34,6 @@ class Promise:
     given: str = ""
     settled: str = ""
     due: str = ""
-
-    @property
-    def kept(self) -> str:
-        return "due" if self.due else "as settled" if self.settled else "as written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,29 +60,3 @@ def _promises(number: str, table: dict[str, Any]) -> Iterator[Promise]:
     for section, listed in table["sections"].items():
         for entry in listed:
             yield Promise(number, section, **{"before": table.get("before", ""), **entry})
-
-
-def page() -> str:
-    """Return the page of all promises."""
-    parts = [HEAD, _counts(seeds())]
-    for seed in seeds():
-        parts.append(f"## {seed.number}: {seed.title}")
-        for section in dict.fromkeys(promise.section for promise in seed.promises):
-            rows = [
-                f"| {each.what} | {each.kept} | {each.due or each.settled} |".replace("|  |", "| |")
-                for each in seed.promises
-                if each.section == section
-            ]
-            parts.append(
-                "\n".join([f"### {section}\n", "| promised | kept | |", "| --- | --- | --- |", *rows])
-            )
-    return "\n\n".join(parts) + "\n"
-
-
-def _counts(all_seeds: list[Seed]) -> str:
-    rows = ["| seed | promises | as written | as settled | due |", "| --- | --- | --- | --- | --- |"]
-    for seed in all_seeds:
-        kept = [promise.kept for promise in seed.promises]
-        counts = " | ".join(str(kept.count(how)) for how in ("as written", "as settled", "due"))
-        rows.append(f"| {seed.number} {seed.title} | {len(kept)} | {counts} |")
-    return "\n".join(rows)
