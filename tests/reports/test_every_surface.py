@@ -145,7 +145,7 @@ def of_notebook_text(evaluation: Evaluation, folder: Path) -> Counts:
 
 def of_notebook_html(evaluation: Evaluation, folder: Path) -> Counts:
     text = re.sub("<[^>]+>", "\n", re.sub("<style>.*?</style>", "", evaluation._repr_html_()))
-    (line,) = re.findall(r"^\d+ correct, .* not judged$", html.unescape(text), re.MULTILINE)
+    (line,) = re.findall(r"^\d+ answers to .*: \d+ correct, .*$", html.unescape(text), re.MULTILINE)
     return counts_told(line)
 
 

@@ -50,11 +50,18 @@ def result(word: str) -> Styled:
 
 
 class Bar(NamedTuple):
-    """A share that is drawn so many cells wide; on the widest screens ``wide`` of them."""
+    """A share that is drawn so many cells wide; on the widest screens ``wide`` of them.
+
+    Where there is more than text, it is a dot between ``least`` and 1, with its interval and a limit.
+    """
 
     share: float
-    size: int
+    size: int = 0
     wide: int = 0
+    least: float = 0.0
+    interval: Interval | None = None
+    limit: float | None = None
+    style: str = ""
 
 
 class Drawn(NamedTuple):
@@ -74,9 +81,10 @@ Marks: TypeAlias = Iterable[tuple[int, int]]
 class Column(msgspec.Struct, frozen=True):
     """A column of a table: ``leaves`` is when it goes where the width does not do, 0 for never.
 
-    Below ``joins`` cells it is not shown at all. One that is ``flexible`` holds names, which lose their
-    middle rather than the table a column that stays; one that is ``optional`` is left out where it is empty,
-    and one that is shown ``once`` leaves a value out that stands above it.
+    Below ``joins`` cells it is not shown at all; a ``picture`` is, where there is more than text. One that is
+    ``flexible`` holds names, which lose their middle rather than the table a column that stays; one that is
+    ``optional`` is left out where it is empty, and one that is shown ``once`` leaves a value out that stands
+    above it.
     """
 
     name: str = ""
@@ -86,8 +94,11 @@ class Column(msgspec.Struct, frozen=True):
     flexible: bool = False
     optional: bool = False
     once: bool = False
+    picture: bool = False
 
 
+PICTURE = Column(joins=1000, picture=True)
+"""A column of what no text shows."""
 Cell: TypeAlias = tuple[Column | str, Piece]
 """A cell of a row, with the column that it stands in."""
 
@@ -198,10 +209,19 @@ class Table(msgspec.Struct, frozen=True):
     Its ``summary`` is what it is folded into, where a reader can open it.
     """
 
-    columns: Sequence[Column | str]
+    columns: Sequence[Column]
     rows: Sequence[Sequence[Piece]]
     indent: int = 2
     summary: str = ""
+
+    def shown(self, *, pictures: bool = False) -> Table:
+        """Return the columns that say something and are not for the widest screens alone."""
+        kept = [
+            at
+            for at, each in enumerate(self.columns)
+            if (each.joins <= USUAL or (pictures and each.picture)) and any(row[at] for row in self.rows)
+        ]
+        return Table([self.columns[at] for at in kept], [[row[at] for at in kept] for row in self.rows])
 
 
 class Steps(msgspec.Struct, frozen=True):
@@ -240,7 +260,8 @@ def table(rows: Iterable[Sequence[Cell]], *, indent: int = 2, summary: str = "")
         if isinstance(name, Column) and name.once:
             of[1:] = ["" if each == above else each for above, each in pairwise(of)]
     kept = [(name, of) for name, of in named if isinstance(name, str) or not name.optional or any(of)]
-    return Table([name for name, _ in kept], [*zip(*(of for _, of in kept), strict=True)], indent, summary)
+    columns = [name if isinstance(name, Column) else Column(name) for name, _ in kept]
+    return Table(columns, [*zip(*(of for _, of in kept), strict=True)], indent, summary)
 
 
 # How text is measured and cut: in terminal cells, two for a Chinese character.
@@ -648,7 +669,7 @@ class Screen(msgspec.Struct):
         """Return a piece as text with its colour."""
         is_plain = self.plain or self.plain_bars
         match piece:
-            case Bar(share, size, wide):
+            case Bar(share=share, size=size, wide=wide):
                 size = wide if wide and self.width >= WIDEST else size
                 return Styled(bar(share, 1.0, size=size, plain=is_plain), "")
             case Drawn(text, plain, style, is_bar):

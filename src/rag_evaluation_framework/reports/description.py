@@ -20,24 +20,16 @@ def describe(
     *,
     samples: bool = True,
     rows: bool = False,
-    details: bool = False,
-    everything: bool = False,
     slice_by: str | None = None,
     reading: bool = True,
     runs: Path = DEFAULT_RUNS_DIRECTORY,
+    **wish: Any,
 ) -> Blocks:
-    """Describe an evaluation with its parts, or a comparison.
-
-    ``samples`` shows what does not pass, ``rows`` every query of ranked runs, ``details`` methods, tests and
-    what was not scored. ``everything`` has each case in full, of a comparison each answer that changed, and
-    ``slice_by`` its groups. ``reading`` says first which field of plain rows was taken for what. The
-    commands of a comparison find its runs in ``runs``.
-    """
-    wish: dict[str, Any] = {"details": details, "everything": everything}
+    """Describe an evaluation with its parts, or a comparison, as the renderer of terminals says."""
     if isinstance(thing, Comparison):
         return describe_comparison(thing, slice_by=slice_by, runs=runs, **wish)
     if CELLS in thing.head.configuration:
-        return describe_sweep(thing, details=details)
+        return describe_sweep(thing, details=wish.get("details", False))
     if thing.kind == "systems" and RULES in thing.head.configuration:
-        return describe_ranking(thing, rows=rows, details=details)
+        return describe_ranking(thing, rows=rows, details=wish.get("details", False))
     return describe_evaluation(thing, samples=samples, reading=reading, **wish)

@@ -219,7 +219,7 @@ def _figures_table(evaluation: Evaluation) -> blocks.Block:
                 ),
                 (blocks.Column("metric", flexible=True), each.metric),
                 (blocks.right("value"), each.value),
-                (blocks.Column("", leaves=blocks.BAR, joins=blocks.WIDEST), _drawn(each.figure)),
+                (blocks.Column("", leaves=blocks.BAR, joins=blocks.WIDEST, picture=True), _drawn(each)),
                 (interval, each.interval),
                 (blocks.Column("needs", optional=True), each.demand.needs),
                 (blocks.Column(optional=True), each.demand.result),
@@ -233,9 +233,12 @@ def _figures_table(evaluation: Evaluation) -> blocks.Block:
     )
 
 
-def _drawn(each: Figure) -> blocks.Piece:
-    known = known_metric(each.metric)
-    return blocks.Bar(each.value, _BAR_CELLS) if known and known.is_share and each.value is not None else ""
+def _drawn(row: FigureRow) -> blocks.Piece:
+    known, value = known_metric(row.metric), row.figure.value
+    if not known or not known.is_share or value is None:
+        return ""
+    style = blocks.BAD if row.demand.is_missed else ""
+    return blocks.Bar(value, _BAR_CELLS, interval=row.figure.interval, limit=row.bound, style=style)
 
 
 def _gated_table(evaluation: Evaluation) -> blocks.Block:
@@ -248,6 +251,7 @@ def _gated_table(evaluation: Evaluation) -> blocks.Block:
                 (blocks.right("before"), each.before),
                 (blocks.right("now"), each.now),
                 ("difference", blocks.aligned(each.difference)),
+                (blocks.PICTURE, each.drawn),
                 ("verdict", each.finding),
                 ("needs", each.demand.needs),
                 ("", each.demand.result),

@@ -625,6 +625,14 @@ class MovedRow(msgspec.Struct, frozen=True):
     def finding(self) -> blocks.Styled:
         return blocks.result(self.moved.finding)
 
+    @property
+    def drawn(self) -> blocks.Piece:
+        """The difference as a picture."""
+        value, interval, style = self.moved.difference, self.moved.interval, self.finding.style
+        if value is None or abs(value) > 1:
+            return ""
+        return blocks.Bar(value, least=-1, interval=interval, limit=0, style=style)
+
     def __str__(self) -> str:
         return f"{self.metric} {self.before} → {self.now}, {self.moved.finding}"
 

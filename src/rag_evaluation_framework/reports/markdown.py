@@ -25,7 +25,7 @@ _LINKED = re.compile(r"@(?=\w)|#(?=\d)|:(?=//)|(?<=\bwww)(?=\.)", re.IGNORECASE)
 
 
 def render(thing: Evaluation | Comparison) -> str:
-    """Render the verdict first, then what stands before it on a screen, then the rest."""
+    """Render the verdict first, then the answers behind it, then every figure."""
     described = [*describe(thing)]
     first = next((at for at, each in enumerate(described) if isinstance(each, blocks.Headline)), 0)
     ordered = [*described[first : first + 1], *described[:first], *described[first + 1 :]]
@@ -66,23 +66,14 @@ def _block(block: blocks.Block) -> str:
                 for command, purpose in commands
             ]
             return "\n".join(["next:", *steps]) if steps else ""
-        case blocks.Table(columns, rows, _, summary) if rows:
-            drawn = _table(*_shown(columns, rows))
+        case blocks.Table(rows=rows, summary=summary) if rows:
+            shown = block.shown()
+            heads = [each.name for each in shown.columns]
+            drawn = _table(heads, [[_piece(cell).strip() for cell in row] for row in shown.rows])
             # The summary is HTML, in which backslashes would be shown.
             folded = f"<details><summary>{escape(one_line(summary, 400))}</summary>\n\n{drawn}\n</details>"
             return folded if summary else drawn
     return ""
-
-
-def _shown(
-    columns: Sequence[blocks.Column | str], rows: Sequence[Sequence[blocks.Piece]]
-) -> tuple[list[str], list[list[str]]]:
-    """Return the columns that say something and are not for a wide screen alone."""
-    named = [each if isinstance(each, blocks.Column) else blocks.Column(each) for each in columns]
-    kept = [
-        at for at, each in enumerate(named) if each.joins <= blocks.USUAL and any(row[at] for row in rows)
-    ]
-    return [named[at].name for at in kept], [[_piece(row[at]).strip() for at in kept] for row in rows]
 
 
 def _answers(listed: blocks.Answers) -> str:
@@ -105,7 +96,7 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _piece(piece: blocks.Piece) -> str:
     match piece:
-        case blocks.Bar(share, size):
+        case blocks.Bar(share=share, size=size):
             return blocks.bar(share, 1.0, size=size)
         case blocks.Styled(text, style) | blocks.Drawn(text, _, style):
             return f"**{escaped(text, _LINE)}**" if blocks.BOLD in style and text else _within(text)
