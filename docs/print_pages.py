@@ -53,7 +53,7 @@ METHODS = {
     "timing": "timing",
     "reported": "reported by the agent",
 }
-MOST_FORMULA_WORDS = 20
+MOST_FORMULA_WORDS = 30
 
 
 def metrics_page() -> str:
@@ -61,10 +61,8 @@ def metrics_page() -> str:
     families = [
         (name, list(members)) for name, members in groupby(all_metrics(), key=lambda each: each.family)
     ]
-    names = [
-        f"| [{name}](#{name}) | {_code(*(each.name for each in members))} |" for name, members in families
-    ]
-    parts = [METRICS_HEAD.format(families="\n".join(names))]
+    links = [(f"[{name}](#{name})", _code(*(each.name for each in members))) for name, members in families]
+    parts = [METRICS_HEAD.format(families=table("family", "metrics", rows=links))]
     for name, members in families:
         columns = {
             "metric": [_metric_names(each) for each in members],
@@ -72,10 +70,11 @@ def metrics_page() -> str:
             "needs": [_code(*each.needs) for each in members],
             "method": [_metric_methods(each) for each in members],
         }
-        shared = {key: cells[0] for key, cells in columns.items() if len(set(cells)) == 1 and len(cells) > 1}
-        common = "; ".join(f"{key}: {cell}" for key, cell in shared.items())
+        shared = {key for key, cells in columns.items() if len(set(cells)) == 1 and len(cells) > 1}
+        common = [f"Each needs {columns['needs'][0]}."] if "needs" in shared else []
+        common += [f"Method: {columns['method'][0]}."] if "method" in shared else []
         own = {key: cells for key, cells in columns.items() if key not in shared}
-        parts.append(f"## {name.capitalize()}" + (f"\n\nFor each, {common}." if common else ""))
+        parts.append("\n\n".join([f"## {name.capitalize()}", *([" ".join(common)] if common else [])]))
         parts.append(table(*own, rows=zip(*own.values(), strict=True)))
     return "\n\n".join(parts) + "\n"
 
@@ -91,17 +90,16 @@ def _metric_names(metric: Metric) -> str:
 
 def _metric_meaning(metric: Metric) -> str:
     """Return what a metric measures, its formula if that is short, and where its values differ from most."""
-    formula = metric.formula.replace("``", "`").rstrip(".")
+    formula = metric.formula.replace("``", "`").replace(" * ", " × ").rstrip(".")
     parts = [metric.summary]
-    parts += [f"= {formula}."] if len(formula.split()) <= MOST_FORMULA_WORDS else []
+    parts += [f"Formula: {formula}."] if len(formula.split()) <= MOST_FORMULA_WORDS else []
     parts += [] if metric.is_share else ["Not limited to 1."]
     return " ".join([*parts, *([] if metric.higher_is_better else ["Lower is better."])])
 
 
 def _metric_methods(metric: Metric) -> str:
-    names = dict.fromkeys(METHODS[re.split("[, ]", each)[0]] for each in (*metric.methods[:1], metric.method))
-    others = [METHODS[each] for each in metric.methods[1:]]
-    return " or ".join(dict.fromkeys([*names, *others])).replace("LLM judge", "judge")
+    words = [re.split("[, ]", each)[0] for each in (metric.method, *metric.methods)]
+    return " or ".join(dict.fromkeys(METHODS.get(word, word) for word in words))
 
 
 def table(*columns: str, rows: Iterable[Iterable[str]]) -> str:
@@ -211,13 +209,18 @@ def _option_table(rows: Iterable[tuple[str, str]]) -> str:
 
 
 def _option_names(names: str) -> str:
-    return names.replace("INTEGER RANGE", "N").replace("FLOAT RANGE", "NUMBER").replace("INTEGER", "N")
+    """Return an option's names and value; no bar stands in code within a table."""
+    shown = names.replace("INTEGER RANGE", "N").replace("FLOAT RANGE", "NUMBER").replace("INTEGER", "N")
+    return shown.replace("|", "/")
 
 
 def _option_meaning(meaning: str) -> str:
     """Return an option's help without the bounds that its name implies."""
-    text = re.sub(r"(?<=[\[ ])x>=?[01](?=\])", "", meaning).replace("; ]", "]").replace("[]", "")
-    return re.sub(r"\s+\[default: (.*?)\]", r" Default: \1.", text).replace("*", "\\*").strip()
+    text = re.sub(r"(?<=[\[ ])x>=?[01](\.1)?(?=\])", "", meaning).replace("; ]", "]").replace("[]", "")
+    text = re.sub(r"(?:\[|(; ))([\d.]+)<=?x<=?([\d.]+)\]", r"\1range \2–\3]", text)
+    text = re.sub(r"\s+\[(default: )(.*?)\]", r" Default: \2.", text)
+    text = re.sub(r"\s+range ([\d.–]+)\]", r" Range: \1.", text)
+    return text.replace("*", "\\*").strip()
 
 
 def _command_section(
@@ -232,7 +235,8 @@ def _command_section(
     help_text = re.sub(
         r"\n\nExit code 0.*?(?=\n\n|\Z)", "", inspect.cleandoc(command.help or ""), flags=re.DOTALL
     )
-    parts = [f"## `{' '.join(path)}`", f"`{_usage(path, command, context)}`", help_text]
+    usage = _usage(path, command, context)
+    parts = [f"## `{' '.join(path)}`", *([f"`{usage}`"] if usage != " ".join(path) else []), help_text]
     below = [(each, *pair) for each, pair in found.items() if each[:-1] == path]
     if below:
         rows = [(f"`{_usage(*each)}`", each[1].get_short_help_str(200)) for each in below]
@@ -389,10 +393,14 @@ def _kind(schema: Mapping[str, Any]) -> str:
 
 COMPONENTS_HEAD = """# Components and extras
 
-A component is written as its name with the settings that differ from those shown:
-`recursive(chunk_size=200, overlap=50)`. The same text works on the command line, in YAML and in Python,
-and is what results record; `…` stands for a setting that must be given. `rag-eval list chunkers` and so
-on print the same, including installed [plug-ins](../how-to/plugins.md)."""
+| you write | meaning |
+| --- | --- |
+| `recursive` | the component with the settings shown below |
+| `recursive(chunk_size=200, overlap=50)` | with other settings |
+| `…` below | a setting that you must give |
+
+The same text works on the command line, in YAML and in Python, and results record it. `rag-eval list
+chunkers` (`embedders`, `stores` …) prints the same tables with your [plug-ins](../how-to/plugins.md)."""
 
 KINDS = {
     "Chunkers": components.CHUNKERS,
@@ -434,10 +442,7 @@ def extras() -> dict[str, list[str]]:
 
 # Python.
 
-PYTHON_HEAD = """# Python names
-
-Every name in the first part can be imported from `rag_evaluation_framework` and is loaded when it is
-first used; so can `__version__`. `help(name)` says more."""
+PYTHON_HEAD = "# Python names"
 
 # Where a name's home speaks of something else than its users do, in the order in which people come.
 ROOMS = {
@@ -464,7 +469,8 @@ TYPES = {
 
 MODULES_HEAD = """## From their modules
 
-These pages import a few more names from modules below `rag_evaluation_framework`:"""
+All names above, and `__version__`, are imported from `rag_evaluation_framework`; `help(name)` prints more.
+These pages also import from modules below it:"""
 
 
 def python_page() -> str:
