@@ -115,8 +115,8 @@ COMMANDS_HEAD = """# Commands
 {commands}
 
 Each section lists the options of its command alone and names the [options that it shares](#shared-options).
-`rag-eval COMMAND --help` prints the common ones with examples, `--help-all` all of them.
-[Errors and exit codes](errors.md) says how a command ends."""
+`rag-eval COMMAND --help` prints the common ones with examples, `--help-all` all of them; `rag-eval --version`
+prints the version. [Errors and exit codes](errors.md) says how a command ends."""
 
 SHARED_HEAD = """## Shared options
 
@@ -175,7 +175,8 @@ def _commands(
 def _options(command: click.Command, context: click.Context) -> list[tuple[str, str]]:
     """Return the names and the meaning of each option."""
     given = [each for each in command.get_params(context) if isinstance(each, click.Option)]
-    return [row for each in given if (row := each.get_help_record(context)) is not None]
+    rows = [row for each in given if (row := each.get_help_record(context)) is not None]
+    return [(_option_names(names), _option_meaning(meaning)) for names, meaning in rows]
 
 
 def _shared_options(
@@ -204,8 +205,7 @@ def _long_name(row: tuple[str, str]) -> str:
 
 
 def _option_table(rows: Iterable[tuple[str, str]]) -> str:
-    cells = [(f"`{_option_names(names)}`", _option_meaning(meaning)) for names, meaning in rows]
-    return table("option", "meaning", rows=cells)
+    return table("option", "meaning", rows=[(f"`{names}`", meaning) for names, meaning in rows])
 
 
 def _option_names(names: str) -> str:
