@@ -268,7 +268,7 @@ def issue_codes() -> set[str]:
 MOST_WORDS = {
     "explanation/architecture": 1350,
     "explanation/characters": 450,
-    "explanation/comparison": 450,
+    "explanation/comparison": 950,
     "explanation/lexical-support": 650,
     "explanation/offline-scoring": 550,
     "explanation/performance": 2300,
