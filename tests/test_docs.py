@@ -312,7 +312,7 @@ MOST_WORDS = {
     "reference/configuration": 800,
     "reference/errors": 1550,
     "reference/inputs": 500,
-    "reference/metrics": 3250,
+    "reference/metrics": 3300,
     "reference/python": 1350,
     "reference/results": 1100,
     "reference/schemas": 2050,
