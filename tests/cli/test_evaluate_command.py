@@ -296,7 +296,7 @@ def test_reports_are_written_and_hold_the_gate_and_the_samples(
     )
     bound = "rag-quality: string_match lower bound 0.641469, not >= 0.75"
     assert annotations[1] == f"::error file=agent.yaml,line=12,title=rag-eval gate failed::{bound}"
-    assert annotations[2].startswith("::notice file=agent.yaml,title=answers::20 correct, 0 partly correct, ")
+    assert annotations[2].startswith("::notice file=agent.yaml,title=answers::24 answers: 20 correct, ")
     answer = r"::\w+ file=evals/rag\.jsonl,line=\d+,title=(wrong|not judged.*)::q\d+: expected Paris, got "
     assert all(re.match(answer, line) for line in annotations[3:])
     assert len(annotations) == 7

@@ -134,7 +134,7 @@ def test_an_evaluation_shows_verdict_figures_and_the_case_with_its_marks(failed:
     assert failed.verdict is not None
     text = repr(failed).splitlines()
     assert text[0] == f"Evaluation: FAILED: {headline(failed).sentence}"
-    assert text[1] == f"  {failed.answers}"
+    assert text[1] == "  2 answers: 0 correct, 2 not judged; 1 flagged: may contain unsupported text"
     assert re.fullmatch(r"  faithfulness +0\.75 +\[.+\] +missed", text[2])
     assert text[-1].startswith(".failed() .worst(3)")
     html = failed._repr_html_()

@@ -84,12 +84,12 @@ class Answer:
         import pytest
 
         from rag_evaluation_framework.reports.blocks import Screen
-        from rag_evaluation_framework.reports.facts import cases_of, list_answers
+        from rag_evaluation_framework.reports.facts import cases_of, list_answers, verdict_sentence
 
         if verdict is None:
             pytest.skip("no answer: only retrieval was measured")
         if not verdict.is_judged:
-            pytest.skip(f"{verdict.name}: {verdict.why}")
+            pytest.skip(verdict_sentence(row, verdict))
         answer = list_answers([cases_of(row, self.name)], full=1, asked=0, total=0)
         pytest.fail(str(Screen().draw([answer])), pytrace=False)
 

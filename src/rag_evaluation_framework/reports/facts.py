@@ -128,6 +128,13 @@ class Case(msgspec.Struct, frozen=True):
         return None if self.is_worse else why(self.row, self.blame, verdict=self.verdict)
 
     @property
+    def sentence(self) -> str:
+        """What was expected, what was answered, and why it is not correct, in one line."""
+        turn = "" if self.turn is None else f"{blocks.one_line(self.asked)}: "
+        texts = ", ".join(f"{label} {text}" for label, text in self.texts.items() if text is not None)
+        return turn + (f"{texts} ({self.why})" if texts and self.why else texts or self.why or "")
+
+    @property
     def kind(self) -> str:
         return "got worse" if self.is_worse else kind_of(self.row)
 
@@ -185,14 +192,9 @@ def dataset_file(run: Evaluation) -> str:
     return str(run.head.configuration.get("dataset_path") or "")
 
 
-def expected_and_got(row: Row) -> str:
+def cases_sentence(cases: Iterable[Case]) -> str:
     """Say in one line what was expected, what was answered, and why it is not correct."""
-    told = []
-    for each in cases_of(row):
-        turn = "" if each.turn is None else f"{blocks.one_line(each.asked)}: "
-        said = "" if each.why is None else f" ({each.why})"
-        told.append(f"{turn}expected {each.expected}, got {each.answer}{said}")
-    return "; ".join(told)
+    return "; ".join(each.sentence for each in cases)
 
 
 # Why an answer is not correct.
@@ -207,7 +209,7 @@ def why(row: Row, blame: Blame | None = None, *, verdict: AnswerVerdict | None =
         return fault if verdict.is_wrong else f"{verdict.name}, {fault}"
     if verdict.is_correct:
         return f"{verdict.name}, but {', '.join(FLAGS[flag] for flag in verdict.flags)}"
-    return _verdict_of(row, verdict, is_told_by=False)
+    return verdict_sentence(row, verdict)
 
 
 def _fault_of(
@@ -225,11 +227,10 @@ def _fault_of(
     return None if fault == KINDS[blame.kind] else fault
 
 
-def _verdict_of(row: Row, verdict: AnswerVerdict, *, is_told_by: bool = True) -> str:
-    """Return a verdict in words: the state, why, who decided, and what was flagged."""
+def verdict_sentence(row: Row, verdict: AnswerVerdict, *, by: str | None = None) -> str:
+    """Return a verdict in words: the state, why, by whom it was decided, and what was flagged."""
     reason = (row.response.failure is not None and verdict.is_unanswered and row.error) or verdict.why
-    decider = _DECIDERS.get(verdict.by or "") if is_told_by else None
-    told = f"{verdict.name}: {reason}" + (f" ({decider})" if decider else "")
+    told = f"{verdict.name}: {reason}" + (f" ({by})" if by else "")
     stale = ["its label was given beside another reference: confirm it"] if verdict.to_confirm else []
     return "; ".join([told, *(FLAGS[flag] for flag in verdict.flags), *stale])
 
@@ -431,8 +432,8 @@ def counts_sentences(evaluation: Evaluation) -> Iterator[str]:
     """Yield the counts of the answers by grade; of systems those of each."""
     counts = {"": evaluation.answers}
     if evaluation.parts_are == "systems":
-        counts = {f"{name}: ": part.answers for name, part in evaluation.named_runs.items()}
-    yield from (f"{blocks.one_line(name)}{each}" for name, each in counts.items() if each.total)
+        counts = {f"{blocks.one_line(name)}: ": part.answers for name, part in evaluation.named_runs.items()}
+    yield from (name + counts_sentence(each) for name, each in counts.items() if each.total)
 
 
 class FailedAnswers(msgspec.Struct, frozen=True):
@@ -720,7 +721,9 @@ def describe_whole_case(
         if each.differs:
             yield blocks.Labelled("differs", each.differs)
         if each.verdict is not None:
-            yield blocks.Labelled("verdict", _verdict_of(row, each.verdict))
+            yield blocks.Labelled(
+                "verdict", verdict_sentence(row, each.verdict, by=_DECIDERS.get(each.verdict.by or ""))
+            )
         if fault := _fault_of(row, each.verdict, each.blame, is_listed=True):
             yield blocks.Labelled("why", fault)
     yield from _describe_needed(row, documents)

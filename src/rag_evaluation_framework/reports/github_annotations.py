@@ -10,8 +10,9 @@ from rag_evaluation_framework.reports.blocks import one_line
 from rag_evaluation_framework.reports.evaluation_blocks import headline
 from rag_evaluation_framework.reports.facts import (
     ListedCases,
+    cases_sentence,
     counts_sentences,
-    expected_and_got,
+    list_answers,
     listed_cases,
     verdict_of,
 )
@@ -46,16 +47,14 @@ def render(evaluation: Evaluation, *, manifest: Path | str = "agent.yaml") -> st
 
 
 def _listed(found: ListedCases, level: str) -> Iterator[str]:
-    for first, *_ in found.cases[:_LISTED]:
-        row, severity = first.row, level
-        told = f"now: {first.answer}"
-        if found.moved is None:
-            severity = level if row.verdict and row.verdict.has_failed else "notice"
-            told = f"{one_line(row.question)}: {expected_and_got(row)}"
+    for turns in found.cases[:_LISTED]:
+        first, verdict = turns[0], turns[0].row.verdict
+        severity = level if found.moved or (verdict and verdict.has_failed) else "notice"
+        told = f"{one_line(first.row.question)}: {cases_sentence(turns)}"
         yield annotation(severity, told, file=first.file, line=first.line, title=first.kind)
-    if (more := found.total - _LISTED) > 0:
-        said, title = ("got worse", "got worse") if found.moved else ("in the run", "rag-eval")
-        yield annotation(level, f"{more:,} more {said}", file="", title=title)
+    listed = list_answers(found.cases, full=0, asked=0, total=found.total)
+    if rest := listed.describe_rest(_LISTED):
+        yield annotation(level, rest, file="", title="got worse" if found.moved else "rag-eval")
 
 
 def annotation(

@@ -26,7 +26,13 @@ from rag_evaluation_framework.judging.verdict import (
 )
 from rag_evaluation_framework.reports.blocks import one_line
 from rag_evaluation_framework.reports.evaluation_blocks import headline, named_run_notes
-from rag_evaluation_framework.reports.facts import expected_and_got, sample_name, verdict_of
+from rag_evaluation_framework.reports.facts import (
+    cases_of,
+    cases_sentence,
+    sample_name,
+    verdict_of,
+    verdict_sentence,
+)
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.summaries import RELIABILITY
 from rag_evaluation_framework.results.verdicts import Check, Verdict
@@ -117,12 +123,12 @@ class _Coverage(msgspec.Struct, frozen=True):
 def _answer(suite: str, row: Row, gate: _Coverage) -> str:
     response, verdict = row.result.response, row.verdict
     kind, message = "", ""
-    details = expected_and_got(row) if verdict is not None and verdict.deserves_attention else ""
+    details = cases_sentence(cases_of(row)) if verdict is not None and verdict.deserves_attention else ""
     is_worse = not gate.worse.isdisjoint((row.id, original_sample_id(row.id)))
     if verdict is None:
         kind, message = "skipped", "no answer: only retrieval was measured"
     elif not verdict.is_judged and not is_worse:
-        kind, message = "skipped", f"{verdict.name}: {verdict.why}"
+        kind, message = "skipped", verdict_sentence(row, verdict)
     elif not verdict.is_correct:
         grade = name_of_state(verdict.grade)
         if is_worse:
