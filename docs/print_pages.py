@@ -37,14 +37,14 @@ Values are from 0 to 1 and higher is better, unless the row says otherwise. A sa
 metric needs, or with nothing to score (no claim, no citation), is skipped and counted. `rag-eval list metrics
 NAME` prints the full formula, the empty cases, the version and the source of the definition.
 
-The method *LLM judge* needs `--judge-model` and *embedding* needs `--embedder`; without them a metric uses its
-other method or is not scored. Metrics marked † were measured on English and Chinese; without a judge, samples
-in other languages are skipped. In a conversation, metrics of answers, texts, refusals and safety are means over
-its turns ([scoring](../explanation/scoring.md)).
+The method *LLM judge* needs `--judge-model` and *embedding* needs `--embedder`; without them a metric uses
+its other method or is not scored. Metrics marked † were measured on English and Chinese; without a judge,
+samples in other languages are skipped. In a conversation, metrics of answers, texts, refusals and safety are
+means over its turns ([scoring](../explanation/scoring.md)).
 
 `evidence` is the contexts of the answer, else documents. `retrieved` is the ranking that the agent reports.
-`entities`, `relation`, `milestones` and `hops` are fields of [golden sets](schemas.md#golden-factual); `steps`
-is a [trace](../how-to/traces.md); `expected_tools` is in the metadata of a sample."""
+`entities`, `relation`, `milestones` and `hops` are fields of [golden sets](schemas.md#golden-factual);
+`steps` is a [trace](../how-to/traces.md); `expected_tools` is in the metadata of a sample."""
 
 # How VOICE names the methods; the first word of a declared method decides.
 METHODS = {
