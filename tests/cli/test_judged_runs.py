@@ -257,11 +257,11 @@ def test_a_baseline_of_the_same_judge_elsewhere_is_warned_of(folder: Path) -> No
 def test_scoring_a_run_shows_progress_and_a_throttling_judge(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rag_evaluation_framework.evaluation import rescoring
+    from rag_evaluation_framework.evaluation import engine
     from rag_evaluation_framework.reports import progress
 
     monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.0)
-    monkeypatch.setattr(rescoring, "_TELL_SECONDS", 0.05)
+    monkeypatch.setattr(engine, "_TELL_SECONDS", 0.05)
     write_ferries(folder, 2)
     rag_eval(*EVALUATE)
     replies = iter([throttled("0.5")])

@@ -134,8 +134,8 @@ def test_runs_are_listed_with_their_state_and_the_unreadable_with_the_reason(tmp
         "half_made": "broken",
         "strange": "broken",
     }
-    assert "there is no file" in (listed["half_made"].summary.error or "")
-    assert "the head of a run" in (listed["strange"].summary.error or "")
+    assert "there is no file" in (listed["half_made"].error or "")
+    assert "the head of a run" in (listed["strange"].error or "")
     assert list_runs(tmp_path / "nowhere") == []
 
 

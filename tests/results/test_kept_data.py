@@ -27,11 +27,12 @@ from rag_evaluation_framework.records.samples import (
 )
 from rag_evaluation_framework.results import run_data
 from rag_evaluation_framework.results.run_data import (
+    SAMPLES_FILE,
     HeldSamples,
     keep_documents,
     keep_samples,
-    kept_samples,
     read_documents,
+    read_samples,
 )
 from rag_evaluation_framework.retrieval.sweep import Grid
 
@@ -83,9 +84,7 @@ SAMPLES = (
 
 def test_samples_come_back_as_they_were(tmp_path: Path) -> None:
     keep_samples(SAMPLES, tmp_path)
-    kept = kept_samples(tmp_path)
-    assert callable(kept)
-    assert tuple(kept()) == SAMPLES
+    assert tuple(read_samples(tmp_path / SAMPLES_FILE)) == SAMPLES
 
 
 def test_each_text_of_a_document_is_kept_once_and_those_beyond_the_most_are_named(

@@ -17,8 +17,8 @@ from rag_evaluation_framework.datasets import dialect
 from rag_evaluation_framework.datasets.rows import PlainRows
 from rag_evaluation_framework.files.strict_json import write_lines
 from rag_evaluation_framework.records.samples import Sample
-from rag_evaluation_framework.results import journal, run_data, run_evaluations
-from rag_evaluation_framework.results.run_store import FIGURES_FILE, RunFolder
+from rag_evaluation_framework.results import journal, run_data
+from rag_evaluation_framework.results.run_store import FIGURES_FILE, RunFolder, read_figures
 from run_files import plain_journal
 
 METRICS = ["faithfulness", "answer_correctness"]
@@ -164,12 +164,12 @@ def test_a_file_too_large_to_be_held_is_read_once_and_once_more_to_draw_from_it(
 def test_figures_are_kept_for_their_files_only(tmp_path: Path) -> None:
     made = run(tmp_path)
     folder = RunFolder.at(folder_of(made))
-    assert run_evaluations.are_figures_kept(folder)
+    assert read_figures(folder.path)
     lines = plain_journal(folder.path).read_bytes().splitlines(keepends=True)
     folder.journal_path.write_bytes(b"".join(reversed(lines)))
-    assert not run_evaluations.are_figures_kept(folder)
+    assert not read_figures(folder.path)
     (folder.path / FIGURES_FILE).write_text("{", encoding="utf-8")
-    assert not run_evaluations.are_figures_kept(folder)
+    assert not read_figures(folder.path)
     assert load(folder.path).runs[0].metrics == made.runs[0].metrics  # type: ignore[union-attr]
     samples_at(tmp_path / "boxes.jsonl", 41)
     data = tmp_path / "boxes.jsonl"

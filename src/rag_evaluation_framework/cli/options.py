@@ -218,7 +218,7 @@ def mend_journals(given: Mapping[str, Any]) -> dict[str, Any]:
         return given
     if not given["resume"]:
         raise UsageError("--ask-damaged: expected with --resume, got it alone")
-    from rag_evaluation_framework.results.damage import set_damage_aside
+    from rag_evaluation_framework.results.run_store import set_damage_aside
 
     runs = [given["resume"]] if isinstance(given["resume"], str) else given["resume"]
     for run in runs if not given.get("dry_run") else ():

@@ -213,8 +213,8 @@ def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
     from rag_evaluation_framework.cli.evaluation_output import progress_told
     from rag_evaluation_framework.evaluation.rescoring import scored_again
     from rag_evaluation_framework.judging.methods import opened_methods
+    from rag_evaluation_framework.records.runs import Options
     from rag_evaluation_framework.results.run_store import RunFolder, latest_run
-    from rag_evaluation_framework.workers import Crew
 
     if not given["metrics"]:
         raise click.MissingParameter(param_hint="'-m' / '--metric'", param_type="option")
@@ -230,7 +230,7 @@ def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
             dataset=given["dataset"],
             format=given["format_"],
             seed=given["seed"],
-            workers=Crew(given["workers"], given["engine"], given["address"]),
+            options=Options(workers=given["workers"], engine=given["engine"], address=given["address"]),
             blame=given["blame"],
             on_progress=progress,
         )

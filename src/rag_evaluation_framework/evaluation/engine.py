@@ -56,7 +56,7 @@ from rag_evaluation_framework.results.journal import (
     WrittenResult,
     written_entry,
 )
-from rag_evaluation_framework.results.run_data import Samples, as_kept, check_unchanged, keep_samples, placed
+from rag_evaluation_framework.results.run_data import Samples, check_unchanged, keep_samples
 from rag_evaluation_framework.results.run_store import RunFolder
 from rag_evaluation_framework.workers import Workers
 
@@ -84,11 +84,11 @@ _LEAST_SENT = 0.0005  # seconds: an answer that is scored sooner is not worth se
 
 
 class OpenSample(msgspec.Struct, frozen=True):
-    """A sample to ask, or one whose ``answered`` entry in the journal is to be scored again."""
+    """A sample to ask, or one whose answer, or whose result, is there already and is to be scored."""
 
     place: int
     sample: Sample
-    answered: JournalEntry | None = None
+    found: tuple[Response | SampleResult, Timing] | None = None
 
 
 class _Finished(msgspec.Struct, frozen=True):
@@ -146,6 +146,7 @@ class RunLoop:
         before, options = self.index.counts.before_resuming(), self.options
         self.done, self.failed = before.done - self.drawn, before.failed
         self.rescorable = self.reaskable = 0
+        self.outage: ModelOutageError | None = None
         self._total = before.total
         self._asker = Asker(
             self.target, self.head.run_id, options=options, seed=self.head.seed, stop=self.stop
@@ -224,8 +225,8 @@ class RunLoop:
     async def _work_in_batches(self) -> None:
         size = getattr(self.target, "batch_size", BATCH_SIZE)
         while batch := list(islice(self.samples, size)):
-            open_ones = [each for each in batch if each.answered is None]
-            left = [each for each in batch if each.answered is not None]
+            open_ones = [each for each in batch if each.found is None]
+            left = [each for each in batch if each.found is not None]
             if self.stop.is_set or not await self._is_finished(self._finished_batch(open_ones, left)):
                 return
             await self._work(left)
@@ -247,8 +248,8 @@ class RunLoop:
                 return
 
     async def _answered(self, each: OpenSample) -> _Answered:
-        if each.answered is not None:
-            return each, each.answered.result, each.answered.timing
+        if each.found is not None:
+            return each, *each.found
         asked = await self._asked(each.sample)
         return each, asked.response, asked.timing
 
@@ -261,6 +262,7 @@ class RunLoop:
         except ModelOutageError as error:
             # Calls that are under way at the cap fit under it, and are waited for.
             is_capped = error.kind in (MAX_COST, JUDGE_BUDGET)
+            self.outage = error
             self.stop.set(error.told("judge"), grace=_LAST_CALLS if is_capped else 0.0)
             return False
         except (StorageError, WorkerError) as error:
@@ -308,12 +310,12 @@ class RunLoop:
         return asked
 
     def _write_finished(self) -> None:
-        seconds = round(self.index.seconds + time.monotonic() - self._began, 3)
+        elapsed = round(self.index.seconds + time.monotonic() - self._began, 3)
         lines: list[bytes] = []
         while self._finished:
             finished = self._finished.popleft()
             entry = finished.entry
-            timing = replace(entry.timing, run_seconds=seconds)
+            timing = replace(entry.timing, run_seconds=max(elapsed, entry.timing.run_seconds))
             entry = replace(entry, timing=timing)
             try:
                 line, entry = written_entry(entry, finished.written)
@@ -416,6 +418,7 @@ def run_samples(
     blaming: Blaming | None = None,
     are_unchanged: bool = False,
     drawn: Sequence[int] = (),
+    answered: Callable[[], Iterator[JournalEntry]] = lambda: iter(()),
 ) -> RunOutcome:
     """Ask the target every sample that is not in the folder's journal yet, score it, and write it down.
 
@@ -428,7 +431,8 @@ def run_samples(
 
     Where the caller knows that the samples ``are_unchanged``, a run with nothing left to do reads its journal
     alone. ``threads`` bounds how many samples wait for a slow scorer at once, ``spending`` what answers cost.
-    Samples at the places ``drawn`` are judged that were not before, in this order, by what scores now.
+    Samples at the places ``drawn`` are judged that were not before, in this order, by what scores now. Those
+    of a folder that begins may be ``answered`` already: their answers come in their order, with their times.
 
     ``on_progress`` is called in the run's thread, after each batch that became durable and at least once a
     second; ``on_finished`` too, with the entries that became durable, as they are read back; they have what
@@ -447,7 +451,7 @@ def run_samples(
         try:
             outcome = _run_in_thread(
                 lambda stop: RunLoop(
-                    samples=_open_samples(samples, folder, index, open_),
+                    samples=_open_samples(folder, index, open_, answered()),
                     target=target,
                     scorers=scorers,
                     head=folder.head,
@@ -502,18 +506,23 @@ def _left_to_do(run: RunLoop) -> Iterator[str]:
 
 
 def _open_samples(
-    samples: Samples, folder: RunFolder, index: JournalIndex, drawn: Sequence[int]
+    folder: RunFolder, index: JournalIndex, drawn: Sequence[int], answered: Iterator[JournalEntry]
 ) -> Iterator[OpenSample]:
+    def rescored(place: int, sample: Sample) -> OpenSample:
+        entry = folder.entry_at(index.offsets[place])
+        return OpenSample(place, sample, (entry.result, entry.timing))
+
     waiting: dict[int, Any] = dict.fromkeys(drawn)
-    for place, sample in placed(as_kept(samples, folder.path), folder.samples_path):
+    for place, sample in enumerate(folder.samples()):
         if not index.is_done(place) or place in index.reaskable:
-            yield OpenSample(place, sample)
+            entry = next(answered, None)
+            yield OpenSample(place, sample, None if entry is None else (entry.result.response, entry.timing))
         elif place in waiting:
             waiting[place] = sample
         elif place in index.rescorable:
-            yield OpenSample(place, sample, folder.entry_at(index.offsets[place]))
+            yield rescored(place, sample)
     for place, sample in waiting.items():
-        yield OpenSample(place, sample, folder.entry_at(index.offsets[place]))
+        yield rescored(place, sample)
 
 
 def _run_in_thread(
@@ -539,7 +548,8 @@ def _run_in_thread(
             kept = folder.counts.before_resuming(total)
             return _outcome(kept.done, kept.failed, total, _INTERRUPTED, notes, interrupted=True)
     notes = (*notes, *_left_to_do(run))
-    return _outcome(run.done, run.failed, total, stop.reason, notes, interrupted=interrupted)
+    outcome = _outcome(run.done, run.failed, total, stop.reason, notes, interrupted=interrupted)
+    return replace(outcome, outage=run.outage)
 
 
 def _outcome(

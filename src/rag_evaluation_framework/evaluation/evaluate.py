@@ -229,7 +229,7 @@ def _scored_again(evaluation: Evaluation, job: Job, on_progress: OnProgress | No
             format=job.options.format,
             blame=job.blame,
             seed=job.choice.seed,
-            workers=job.options.crew,
+            options=job.options,
             on_progress=on_progress,
         )
     return _gated(again, job.gate)

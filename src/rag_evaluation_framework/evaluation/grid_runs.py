@@ -37,7 +37,6 @@ from rag_evaluation_framework.evaluation.pipeline_targets import PipelineTarget
 from rag_evaluation_framework.evaluation.retrieval_truth import LEVELS, level_of
 from rag_evaluation_framework.extensions import Scorer
 from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import read_bytes
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.documents import Corpus
@@ -65,12 +64,10 @@ from rag_evaluation_framework.results.run_data import (
     fingerprint,
     keep_documents,
     keep_samples,
-    kept_samples,
     named_documents,
     needed_documents,
-    streamed,
 )
-from rag_evaluation_framework.results.run_store import CELLS, NEW_RUN, RunFolder
+from rag_evaluation_framework.results.run_store import CELLS, NEW_RUN, RunFolder, read_object
 from rag_evaluation_framework.results.stored_runs import PERFORMANCE_FILE
 from rag_evaluation_framework.results.summaries import INTERVALS, Counts, Performance
 from rag_evaluation_framework.retrieval.pipeline import Chunking
@@ -224,7 +221,7 @@ class _Sweep:
             **({"arguments": list(self.grid.arguments)} if self.grid.arguments else {}),
         }
         if resume is not None:
-            self._call_samples_as(RunFolder.open(resume, directory).path)
+            self._call_samples_as(RunFolder.open(resume, directory))
         head = self._head(NEW_RUN, "retrieval", configuration)
         if resume is None:
             folder = RunFolder.create(directory, head)
@@ -234,9 +231,9 @@ class _Sweep:
         _check_same(folder.head, head)
         return folder
 
-    def _call_samples_as(self, folder: Path) -> None:
+    def _call_samples_as(self, folder: RunFolder) -> None:
         """Call the samples as a sweep did: an earlier version generated ids otherwise."""
-        kept = tuple(streamed(kept_samples(folder) or ()))
+        kept = tuple(folder.samples())
         are_made = all(
             is_made_id(each.id) for sample in zip(kept, self._samples, strict=False) for each in sample
         )
@@ -253,8 +250,7 @@ class _Sweep:
 
     def _evaluated(self, run_id: str, pipeline: CellPipeline, group: RunFolder) -> Evaluation:
         place = group.path / run_id
-        known = _known_performance(place / PERFORMANCE_FILE)
-        if known is not None:
+        if known := read_object(place / PERFORMANCE_FILE):  # what a complete cell took
             folder = RunFolder.open(place)
             results = list(folder.results())
             outcome = RunOutcome(completed=True, interrupted=False, done=len(results), failed=0, remaining=0)
@@ -469,14 +465,6 @@ def _written_cell(name: str, part: Evaluation, *, per_query: bool) -> dict[str, 
     if per_query:
         written["per_query"] = {metric: part.columns.scored(metric) for metric in part.metrics}
     return written
-
-
-def _known_performance(path: Path) -> dict[str, Any] | None:
-    """Return what a complete cell took; ``None`` of one that is not complete."""
-    if not path.is_file():
-        return None
-    found: dict[str, Any] = strict_json.decode(read_bytes(path), file=str(path))
-    return found
 
 
 def _begun(place: Path) -> RunFolder | None:

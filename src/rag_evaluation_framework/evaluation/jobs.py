@@ -7,15 +7,13 @@ with ``resume``.
 from __future__ import annotations
 
 import os
-import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from shlex import quote
-from shutil import rmtree
-from tempfile import gettempdir, mkdtemp
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import msgspec
@@ -36,7 +34,7 @@ from rag_evaluation_framework.evaluation.plan import (
     refuse_secrets,
     source_of,
 )
-from rag_evaluation_framework.evaluation.run import other_judge_warnings
+from rag_evaluation_framework.evaluation.run import PassingFolder, other_judge_warnings
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.evaluation.targets import (
     Address,
@@ -74,11 +72,13 @@ from rag_evaluation_framework.results.run_data import (
     read_samples,
 )
 from rag_evaluation_framework.results.run_store import (
+    COUNTED_FILE,
+    Counted,
     RunFolder,
     RunGroup,
-    counted_in,
     in_runs,
     labels_beside,
+    read_value,
     short_id,
 )
 from rag_evaluation_framework.results.verdicts import Threshold
@@ -241,7 +241,9 @@ def _planned(job: Job, stated: Manifest, methods: Methods) -> Plan:
             began = ", ".join(sorted(lacking))
             raise UsageError(f"cannot resume over {manifest.file}: expected the dataset {began} of the run")
     wish: dict[str, Any] = {"datasets": datasets, "metrics": metrics, "choice": choice, "methods": methods}
-    wish["known"] = {name: counted_in(run.path) for name, run in (resumed.runs if resumed else {}).items()}
+    earlier = {} if resumed is None else resumed.runs
+    known = {name: read_value(run.path / COUNTED_FILE, Counted) for name, run in earlier.items()}
+    wish["known"] = {name: counted for name, counted in known.items() if counted is not None}
     if manifest.kind == "golden":
         from rag_evaluation_framework.evaluation.golden_runs import plan_golden
 
@@ -276,7 +278,7 @@ def _checked(job: Job, plan: Plan, *, asked: str | None) -> Plan:
     warnings = (*plan.warnings, *read, *kin, *others, *_reach_warnings(plan))
     # Answers that nobody had to be asked for leave nothing on the disk, unless that is wanted.
     is_kept = job.runs_directory is not None or plan.resumed is not None or is_live
-    kept = None if is_kept else _PassingFolder()
+    kept = None if is_kept else PassingFolder()
     return replace(
         plan,
         warnings=warnings,
@@ -339,14 +341,6 @@ def _reach_warnings(plan: Plan) -> list[str]:
             if warning := beyond_reach(threshold, methods.get(threshold.metric)):
                 found[warning] = None
     return list(found)
-
-
-class _PassingFolder:
-    """A folder that is there as long as this object is."""
-
-    def __init__(self) -> None:
-        self.path = Path(mkdtemp(prefix="rag-eval-"))
-        weakref.finalize(self, rmtree, self.path, ignore_errors=True)
 
 
 def _check_history(options: Options, resumed: RunGroup | None) -> None:
@@ -491,7 +485,7 @@ def _traces_at(path: Path, job: Job) -> SamplesRead | None:
 
 
 def _read_traces(path: Path, traces: Any) -> SamplesRead:
-    folder = _PassingFolder()
+    folder = PassingFolder()
     keep_samples(traces.stream, folder.path)
     if not traces.counts["samples"]:
         raise UsageError("\n".join((f"{path}: expected a trace that answers, got none", *traces.doubts)))

@@ -24,11 +24,11 @@ from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.judging.methods import JudgeBudget, Methods
 from rag_evaluation_framework.metrics.views import NOTHING_RETRIEVED
 from rag_evaluation_framework.records.responses import NOT_TOLD_BY_TURN, Response
-from rag_evaluation_framework.records.runs import RunOutcome, SampleResult
+from rag_evaluation_framework.records.runs import JudgeUsage, RunOutcome, SampleResult
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import CHEAP_SCORE, EMPTY, NO_CONTEXTS, NOT_DRAWN, Score
 from rag_evaluation_framework.results.drawn_scores import CheapScores, Draws, estimated, screening_scores
-from rag_evaluation_framework.results.run_store import JUDGE_BUDGET, RunFolder, read_judge_usage
+from rag_evaluation_framework.results.run_store import JUDGE_BUDGET, RunFolder, read_value
 from rag_evaluation_framework.results.summaries import declared_metric
 from rag_evaluation_framework.statistics.partly_judged import Draw, looks
 
@@ -253,7 +253,7 @@ def judged_in_part(
     if not outcome.completed or not folder.awaits_judge:
         return outcome
     calls = budget.made
-    before = read_judge_usage(folder.judge_usage_path)
+    before = read_value(folder.judge_usage_path, JudgeUsage)
     calls.left = None if budget.calls is None else max(budget.calls - (before.calls if before else 0), 0)
     draft = Draft(
         folder.results(),

@@ -8,11 +8,14 @@ begun. Rows are read from the run's folder when asked for: only figures and scor
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
@@ -47,29 +50,25 @@ from rag_evaluation_framework.results.evaluations import suite as suite_of
 from rag_evaluation_framework.results.movements import ask_again, digits_of
 from rag_evaluation_framework.results.resources import ResourceMeter
 from rag_evaluation_framework.results.run_data import (
-    as_kept,
     check_unchanged,
     content_hash,
     keep_documents,
     named_documents,
     needed_documents,
 )
-from rag_evaluation_framework.results.run_evaluations import (
-    are_figures_kept,
-    evaluation_of_run,
-    keep_verdict,
-    written,
-)
+from rag_evaluation_framework.results.run_evaluations import evaluation_of_run, keep_verdict, written
 from rag_evaluation_framework.results.run_store import (
+    ASKINGS_FILE,
+    COUNTED_FILE,
     JUDGE_BUDGET,
     NEW_RUN,
+    UNSTABLE_FILE,
     RunFolder,
     RunGroup,
     group_fields,
-    keep_askings,
-    keep_judge_usage,
-    keep_unstable,
-    read_judge_usage,
+    keep_value,
+    read_figures,
+    read_value,
 )
 from rag_evaluation_framework.results.summaries import Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions
@@ -112,6 +111,14 @@ def run(plan: Plan, on_progress: OnProgress | None = None) -> Evaluation:
     return whole
 
 
+class PassingFolder:
+    """A folder that is there as long as this object is."""
+
+    def __init__(self) -> None:
+        self.path = Path(mkdtemp(prefix="rag-eval-"))
+        weakref.finalize(self, rmtree, self.path, ignore_errors=True)
+
+
 def _evaluated_parts(plan: Plan, on_progress: OnProgress | None) -> dict[str, Evaluation]:
     """Evaluate one dataset after another; the first that does not complete is the last to begin."""
     parts: dict[str, Evaluation] = {}
@@ -128,7 +135,8 @@ def _evaluated_parts(plan: Plan, on_progress: OnProgress | None) -> dict[str, Ev
             folder = resumed_budget(folder, dataset.budget)
         if folder is None:
             folder = RunFolder.create(plan.runs_directory, _head(dataset, plan, leader=leader))
-            dataset.counted.keep(folder.path)
+            if dataset.counted.of is not None:
+                keep_value(folder.path / COUNTED_FILE, dataset.counted)
         leader = leader or folder.head
         parts[dataset.name] = _evaluated(dataset, folder, plan, on_progress)
         if not parts[dataset.name].outcome.completed:
@@ -206,7 +214,12 @@ def _not_begun(dataset: DatasetPlan, plan: Plan) -> Evaluation:
     )
 
 
-def _evaluated(dataset: DatasetPlan, folder: RunFolder, plan: Plan, tell: OnProgress | None) -> Evaluation:
+def score_dataset(
+    dataset: DatasetPlan, folder: RunFolder, plan: Plan, tell: OnProgress | None, **more: Any
+) -> tuple[RunOutcome, Performance]:
+    """Ask and score what a run over a dataset has left to do, and tell where its answers fail; ``more`` is
+    that of :func:`run_samples`. Return how it ended and what it took.
+    """
     if tell is not None:
         tell(dataset.name, folder.counts.before_resuming(len(dataset.selection)))
     judged_by = plan.methods if dataset.judge_calls else Methods()
@@ -227,17 +240,22 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, plan: Plan, tell: OnProg
                 on_finished=None if blames is None else blames.add,
                 spending=_capped(plan),
                 blaming=_blaming(dataset) if is_blamed else None,
-                **{"are_unchanged": dataset.is_as_it_was, **wish},
+                **{"are_unchanged": dataset.is_as_it_was, **more, **wish},
             )
 
         if dataset.budget is None:
             outcome = pass_over(dataset.scorers)
         else:
             outcome = judged_in_part(pass_over, dataset, folder, seed=plan.choice.seed)
-    spent = Performance(resources=meter.usage, judge_usage=spending.usage)
+    _blame(dataset, folder, plan.options.crew, blames)
+    return outcome, Performance(resources=meter.usage, judge_usage=spending.usage)
+
+
+def _evaluated(dataset: DatasetPlan, folder: RunFolder, plan: Plan, tell: OnProgress | None) -> Evaluation:
+    outcome, spent = score_dataset(dataset, folder, plan, tell)
     folder = _with_device(folder, plan.methods)
     dataset = _without_misnamed(dataset, folder, plan.gate.min_resolved)
-    evaluation = evaluation_of(dataset, folder, outcome, spent, plan.options.crew, blames)
+    evaluation = evaluation_of(dataset, folder, outcome, spent)
     evaluation = replace(evaluation, target=plan.shown_target)
     if not outcome.completed:
         return evaluation
@@ -291,18 +309,11 @@ def _keep_documents(dataset: DatasetPlan, folder: RunFolder) -> None:
 
 
 def evaluation_of(
-    dataset: DatasetPlan,
-    folder: RunFolder,
-    outcome: RunOutcome,
-    performance: Performance,
-    workers: Workforce = 1,
-    blames: FoundBlames | None = None,
+    dataset: DatasetPlan, folder: RunFolder, outcome: RunOutcome, performance: Performance
 ) -> Evaluation:
-    """Sum up one dataset's run; ``blames`` are those that were found while it was scored."""
-    _blame(dataset, folder, workers, blames)
+    """Sum up one dataset's run."""
     return evaluation_of_run(
         folder,
-        samples=as_kept(dataset.selection, folder.path),
         thresholds=dataset.thresholds,
         outcome=outcome,
         kind="golden" if dataset.is_golden else "answers",
@@ -319,12 +330,13 @@ def evaluation_as_it_stands(dataset: DatasetPlan, folder: RunFolder, methods: Me
     check_unchanged(dataset.selection, folder.samples_path)
     with RunSpending(folder, methods) as spending:
         outcome = folder.counts.outcome
+    _blame(dataset, folder, 1, None)
     return evaluation_of(dataset, folder, outcome, Performance(judge_usage=spending.usage))
 
 
 def _blame(dataset: DatasetPlan, folder: RunFolder, workers: Workforce, found: FoundBlames | None) -> None:
     """Blame every answer once, without asking a judge; the run's folder keeps what was found."""
-    if not dataset.is_blamed or are_figures_kept(folder):
+    if not dataset.is_blamed or read_figures(folder.path) is not None:
         return
     lines = None if found is None else found.of_all(len(dataset.selection))
     with suppress(StorageError):  # a run that was stopped by a full disk is reported all the same
@@ -332,8 +344,7 @@ def _blame(dataset: DatasetPlan, folder: RunFolder, workers: Workforce, found: F
 
 
 def _blames(dataset: DatasetPlan, folder: RunFolder, workers: Workforce) -> Iterator[bytes]:
-    rows = rows_of_folder(folder, as_kept(dataset.selection, folder.path))
-    items = ((row.sample, row.result) for row in rows if row.sample is not None)
+    items = ((sample, entry.result) for entry, sample in folder.answered())
     return in_order(_blaming(dataset), items, workers=workers, total=len(dataset.selection))
 
 
@@ -402,7 +413,7 @@ def charge_earlier(plan: Plan, folders: Iterable[RunFolder]) -> None:
     if spending is None or spending.cap is None:
         return
     for folder in folders:
-        judge, answers = read_judge_usage(folder.judge_usage_path), folder.index().usage
+        judge, answers = read_value(folder.judge_usage_path, JudgeUsage), folder.index().usage
         cost = answers.cost_usd if plan.prices is None else plan.prices.cost(answers)
         spending.charge(((judge and judge.cost_usd) or 0.0) + (cost or 0.0), once=folder.head.run_id)
 
@@ -460,11 +471,14 @@ class RunSpending:
         def told(progress: Progress) -> None:
             if time.monotonic() - self._told >= 1:
                 self._told = time.monotonic()
-                keep_judge_usage(self._folder.judge_usage_path, replace(self._so_far(), at_least=True))
+                self._keep(self._so_far(), at_least=True)
             if tell is not None:
                 tell(progress)
 
         return told
+
+    def _keep(self, usage: JudgeUsage, *, at_least: bool) -> None:
+        keep_value(self._folder.judge_usage_path, replace(usage, at_least=at_least).to_dict())
 
     def _so_far(self) -> JudgeUsage:
         spent = judge_usage(self._methods) - self._before  # type: ignore[operator]  # there is a judge
@@ -473,15 +487,15 @@ class RunSpending:
     def __enter__(self) -> Self:
         self._before = judge_usage(self._methods)
         if self._before is not None:
-            self._earlier = read_judge_usage(self._folder.judge_usage_path)
+            self._earlier = read_value(self._folder.judge_usage_path, JudgeUsage)
             so_far = self._earlier or self._before - self._before
-            keep_judge_usage(self._folder.judge_usage_path, replace(so_far, at_least=True))
+            self._keep(so_far, at_least=True)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._before is not None:
             self.usage = self._so_far()
-            keep_judge_usage(self._folder.judge_usage_path, self.usage)
+            self._keep(self.usage, at_least=self.usage.at_least)
 
 
 def judge_fields(methods: Methods) -> dict[str, Any]:
@@ -596,11 +610,11 @@ class AskingAgain:
         for name, part in self._parts.items():
             unstable = [sample for dataset, sample in found.unstable if dataset == name]
             if part.folder is not None:
-                keep_unstable(part.folder, unstable)
+                keep_value(part.folder / UNSTABLE_FILE, sorted(unstable))
                 askings = {
                     sample: digits for (dataset, sample), digits in self._digits.items() if dataset == name
                 }
-                keep_askings(part.folder, askings)
+                keep_value(part.folder / ASKINGS_FILE, askings)
         return replace(
             moved,
             word="no worse",

@@ -12,6 +12,7 @@ import msgspec
 
 from rag_evaluation_framework.errors import (
     InputError,
+    ModelOutageError,
     StorageError,
     UsageError,
     checked_count,
@@ -344,6 +345,8 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
     remaining: int
     reason: str | None = None
     notes: tuple[str, ...] = ()
+    outage: ModelOutageError | None = None
+    """Why no model can be asked any more, where that stopped it."""
 
     __repr__ = short_repr
 

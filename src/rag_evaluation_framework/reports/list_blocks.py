@@ -109,10 +109,10 @@ def run_row(run: ListedRun) -> dict[str, Any]:
     """Return a run as plain values; what is unknown of a broken one is ``None``, and ``error`` says why."""
     head = None if run.folder is None else run.folder.head
     owner = None if run.folder is None else run.folder.owner
-    told, counts = run.summary, run.summary.counts
+    counts = run.counts
     return {
         "run_id": run.path.name,
-        "state": told.state,
+        "state": run.state,
         "dataset_id": head and head.dataset_id,
         "dataset_version": head and head.dataset_version,
         "target": head and head.target,
@@ -126,7 +126,7 @@ def run_row(run: ListedRun) -> dict[str, Any]:
         "owner": None if owner is None else str(owner),
         "resume": head and resuming_command(head, run.path),
         "path": str(run.path),
-        "error": told.error,
+        "error": run.error,
     }
 
 

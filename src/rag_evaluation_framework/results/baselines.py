@@ -31,19 +31,19 @@ from rag_evaluation_framework.results.movements import digits_of
 from rag_evaluation_framework.results.pairing import is_left_out
 from rag_evaluation_framework.results.regressions import regressions
 from rag_evaluation_framework.results.results_document import (
+    evaluation_of_document,
     readable_results,
     results_document,
-    rows_of_document,
 )
-from rag_evaluation_framework.results.run_data import kept_samples
 from rag_evaluation_framework.results.run_store import (
+    ASKINGS_FILE,
+    UNSTABLE_FILE,
     RunFolder,
     RunGroup,
     is_results_of_run,
     list_runs,
     no_such_run,
-    read_askings,
-    read_unstable,
+    read_value,
     runs_ending_in,
     tied_runs,
 )
@@ -205,10 +205,10 @@ def _run(
 
 
 def _of_folder(folder: RunFolder) -> Evaluation:
-    rows = partial(rows_of_folder, folder, kept_samples(folder.path))
+    rows = partial(rows_of_folder, folder)
     counts = Counts(total=0, finished=0)
     reliability = (folder.document().get(PERFORMANCE) or {}).get(RELIABILITY)
-    unstable = read_unstable(folder.path)
+    unstable = read_value(folder.path / UNSTABLE_FILE, frozenset[str]) or ()
     return _run(folder.head, rows, unstable, reliability, folder=folder.path, counts=counts)
 
 
@@ -233,7 +233,8 @@ def baseline_of_file(path: Path) -> Baseline:
 
 def _of_document(document: Mapping[str, Any]) -> Iterator[Evaluation]:
     """Yield the runs in a results document: one, or one for each of its splits."""
-    head, rows = rows_of_document(document)
+    whole = evaluation_of_document(document)
+    head, rows = whole.head, whole.rows
     unstable = [*((document.get("summary") or {}).get("answers") or {}).get("unstable", ())]
     unstable += [name for name, digits in _askings_in(document).items() if {*digits} == {"0", "1"}]
     own = (document.get(PERFORMANCE) or {}).get(RELIABILITY)
@@ -342,9 +343,7 @@ def earlier_askings(path: Path, evaluation: Evaluation) -> dict[tuple[str, str],
     is was mended: its record begins anew. So does that of a question that expects another answer now.
     """
     found = {
-        (part.name, name): digits
-        for part in evaluation.runs
-        for name, digits in (read_askings(part.folder) if part.folder is not None else {}).items()
+        (part.name, name): digits for part in evaluation.runs for name, digits in _askings_of(part).items()
     }
     try:
         baseline = baseline_of_file(path)
@@ -366,6 +365,10 @@ def earlier_askings(path: Path, evaluation: Evaluation) -> dict[tuple[str, str],
             earlier = (earlier + own).lstrip("0") + found.get(name, "")
         found[name] = earlier[-ON_RECORD:]
     return found
+
+
+def _askings_of(part: Evaluation) -> dict[str, str]:
+    return (part.folder and read_value(part.folder / ASKINGS_FILE, dict[str, str])) or {}
 
 
 def _askings_in(document: Mapping[str, Any]) -> dict[str, str]:

@@ -41,7 +41,6 @@ from rag_evaluation_framework.results.run_data import (
     NO_DOCUMENTS,
     KeptDocuments,
     Samples,
-    listed_samples,
     read_documents,
     together,
 )
@@ -560,20 +559,12 @@ def groups_of(sample: Sample | None) -> Iterator[tuple[str, str]]:
 
 
 def rows_of_folder(folder: RunFolder, samples: Samples | None = None) -> Iterator[Row]:
-    """Yield the rows of a run on the disk in the order of its dataset, in memory that does not grow with it.
-
-    ``samples`` may hold more than the run asked, and in another order; one that is missing or was edited
-    since is a :class:`UsageError`.
+    """Yield the rows of a run on the disk in the order of its dataset, in memory that does not grow with it;
+    ``samples`` are those of :meth:`RunFolder.answered`.
     """
-    listed = None if samples is None else enumerate(listed_samples(samples, folder.samples_path))
     labels = labels_beside(folder.path.parent)
-    for entry in folder.entries():
-        sample = None
-        if listed is not None:
-            sample = next(sample for place, sample in listed if place == entry.index)
-        verdict = entry.verdict
-        if sample is not None:
-            verdict = verdict_as_read(sample, entry.result, verdict, labels)
+    for entry, sample in folder.answered(samples):
+        verdict = verdict_as_read(sample, entry.result, entry.verdict, labels)
         yield Row(entry.index, entry.result, sample, entry.timing, verdict=verdict)
 
 

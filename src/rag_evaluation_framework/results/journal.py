@@ -11,8 +11,8 @@ torn end. What is not intact is of two kinds:
 - *a torn last line*: the beginning of a line without its end. A kill, a full disk or a power cut makes it.
   It was not yet acknowledged, so it is cut off when the run is resumed, and its sample is asked again.
 - *damage*: a line that has its end and is not as it was written, wherever it stands. It held an acknowledged
-  answer, so it is an error that names the line. :mod:`~rag_evaluation_framework.results.damage` sets it aside
-  when the user says so; what it held is then asked again.
+  answer, so it is an error that names the line. :func:`set_damage_aside` sets it aside when the user
+  says so; what it held is then asked again.
 
 The journal of a complete run is compressed, in frames of whole lines that are read one by one; a small one
 stays as it is. Whoever goes on with the run unpacks it first. Where a kill left both, they say the same.
@@ -35,6 +35,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from errno import ENOENT
+from itertools import count
 from pathlib import Path
 from shutil import copyfileobj
 from threading import Lock
@@ -43,7 +44,15 @@ from typing import Any, BinaryIO, TypeAlias, cast
 import msgspec
 from msgspec.structs import replace
 
-from rag_evaluation_framework.errors import FileProblems, InputError, Issue, StorageError, invalid, refused
+from rag_evaluation_framework.errors import (
+    FileProblems,
+    InputError,
+    Issue,
+    StorageError,
+    counted,
+    invalid,
+    refused,
+)
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import MAX_LINE_BYTES, ReadOnce, open_stored, zstd
 from rag_evaluation_framework.files.atomic import BINARY, atomic_writer, sync_folder
@@ -586,3 +595,58 @@ def damaged_line(length: int) -> Issue:
     """Build the issue of a line that is not as it was written."""
     expected = "an intact line of a journal (--resume RUN --ask-damaged sets it aside and asks again)"
     return Issue("damaged-line", expected, f"{length:,} bytes that are not as they were written")
+
+
+class SetAside(msgspec.Struct, frozen=True):
+    """The lines of a journal that were damaged, and the copy in which they still are."""
+
+    journal: Path
+    damaged: tuple[int, ...]
+    copy: Path
+
+    def __str__(self) -> str:
+        numbers = ", ".join(map(str, self.damaged[:_SHOWN])) + (", …" if len(self.damaged) > _SHOWN else "")
+        lines = counted(len(self.damaged), f"damaged line ({numbers})", f"damaged lines ({numbers})")
+        return f"{self.journal}: {lines} set aside; the journal as it was is now {self.copy.name}"
+
+
+_SHOWN = 10
+
+
+def set_damage_aside(path: Path, *, total: int) -> SetAside | None:
+    """Take the damaged lines out of a journal, whose lock is held; ``None`` without any.
+
+    The journal as it was stays beside it, as ``journal.damaged-1.jsonl``; the next one has the next number.
+    The journal itself is written anew with its intact lines, at once or not at all. Two results for one
+    sample that differ are no damage: which of them is right nobody can say, and they stay.
+    """
+    with opened_journal(path) as file:
+        damaged: dict[int, tuple[int, int]] = {}
+        for number, offset, length, content in journal_lines(file) if file is not None else ():
+            if glanced(content, total) is None and not is_torn(cast("BinaryIO", file), offset, length):
+                damaged[number] = (offset, offset + length)
+        if file is None or not damaged:
+            return None
+        copy = _copied(stored_journal(path))
+        with atomic_writer(path) as written:
+            end = 0
+            for begins, ends in (*damaged.values(), (file.seek(0, os.SEEK_END),) * 2):
+                file.seek(end)
+                for place in range(end, begins, _COPIED_AT_ONCE):
+                    written.write(file.read(min(_COPIED_AT_ONCE, begins - place)))
+                end = ends
+        path.with_name(path.name + _PACKED).unlink(missing_ok=True)
+        return SetAside(path, tuple(damaged), copy)
+
+
+_COPIED_AT_ONCE = 1 << 20
+
+
+def _copied(journal: Path) -> Path:
+    """Keep the journal under a name of its own; writing it anew leaves what other names lead to."""
+    endings = journal.name.removeprefix("journal")
+    names = (journal.with_name(f"journal.damaged-{n}{endings}") for n in count(1))
+    copy = next(name for name in names if not name.exists())
+    with open_stored(journal) as file, atomic_writer(copy, overwrite=False) as written:
+        copyfileobj(file, written)
+    return copy

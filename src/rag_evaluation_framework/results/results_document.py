@@ -874,16 +874,6 @@ def _check_fields(document: Mapping[str, Any], path: Path, first: int = 0) -> No
         raise InputError([issue.located(file=str(path)) for issue in issues])
 
 
-def rows_of_document(
-    document: Mapping[str, Any], runs_directory: Path | None = None
-) -> tuple[RunHead, list[Row]]:
-    """Return the head and the rows of a results document, with the labels for runs of this folder."""
-    figures = _figures_of(document)
-    queries = enumerate(document.get("query_results") or ())
-    labels = labels_beside(runs_directory)
-    return _head_of(document), [_row(place, query, figures, labels) for place, query in queries]
-
-
 def _head_of(document: Mapping[str, Any]) -> RunHead:
     metadata = document.get("metadata") or {}
     parameters = dict(as_mapping(metadata.get("evaluation_parameters")))
@@ -912,9 +902,11 @@ def _figures_of(document: Mapping[str, Any]) -> dict[str, Figure]:
     }
 
 
-def evaluation_of_document(document: dict[str, Any], runs_directory: Path | None = None) -> Evaluation:
+def evaluation_of_document(document: Mapping[str, Any]) -> Evaluation:
     """Return what a results document holds; it has no samples, only what was answered and scored."""
-    rows = rows_of_document(document, runs_directory)[1]
+    figures, labels = _figures_of(document), labels_beside()
+    queries = enumerate(document.get("query_results") or ())
+    rows = [_row(place, query, figures, labels) for place, query in queries]
     return _evaluation(document, lambda: rows, rows)
 
 

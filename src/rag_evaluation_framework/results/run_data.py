@@ -192,34 +192,8 @@ def count_samples(path: Path) -> int:
         return sum(1 for _ in stream)
 
 
-def _are_kept_at(samples: Samples, path: Path) -> bool:
-    """Tell whether samples are read from the file that a run keeps them in."""
-    return isinstance(samples, partial) and samples.args == (path,)
-
-
-def placed(samples: Samples, path: Path) -> Iterator[tuple[int, Sample]]:
-    """Yield each sample with its place in the list. Call :func:`check_unchanged` first.
-
-    Data that changes while the run goes on is an error, not a misaligned result.
-    """
-    if _are_kept_at(samples, path):
-        yield from enumerate(streamed(samples))
-        return
-    index_of: dict[str, int] | None = None
-    for index, (sample, listed) in enumerate(zip_longest(streamed(samples), read_list(path))):
-        if index_of is None and (sample is None or listed is None or listed[0] != sample.id):
-            index_of = {identifier: place for place, (identifier, _) in enumerate(read_list(path))}
-        place = index if index_of is None or sample is None else index_of.get(sample.id)
-        if sample is None or place is None:
-            raise UsageError("the dataset was changed while the run was going on")
-        yield place, sample
-
-
 def listed_samples(samples: Samples, path: Path) -> Iterator[Sample]:
     """Yield the sample of each line of a run's list, in the order of the list."""
-    if _are_kept_at(samples, path):
-        yield from streamed(samples)
-        return
     stream, by_id = streamed(samples), dict[str, Sample]()
     for identifier, digits in read_list(path):
         sample = next((each for each in stream if each.id == identifier), None)
@@ -342,18 +316,6 @@ class HeldSamples:
             yield sample
         self._may_hold = len(held) <= MOST_HELD
         self._held = tuple(held) if self._may_hold else None
-
-
-def kept_samples(folder: Path) -> Samples | None:
-    """Return how to read the samples that a run's folder keeps; ``None`` if it keeps none."""
-    path = folder / SAMPLES_FILE
-    return partial(read_samples, path) if path.is_file() else None
-
-
-def as_kept(samples: Samples, folder: Path) -> Samples:
-    """Return samples that are not in memory as a run's folder keeps them: its own file is read faster."""
-    are_held = not callable(samples) or getattr(samples, "are_held", False)
-    return samples if are_held else kept_samples(folder) or samples
 
 
 def as_they_were(samples: Samples, path: Path) -> Iterator[Sample]:

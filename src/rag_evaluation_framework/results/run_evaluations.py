@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from heapq import nsmallest
 from operator import itemgetter
@@ -33,11 +33,12 @@ from rag_evaluation_framework.results.journal import read_entries
 from rag_evaluation_framework.results.results_document import keep_results
 from rag_evaluation_framework.results.run_data import Samples, samples_at
 from rag_evaluation_framework.results.run_store import (
+    UNSTABLE_FILE,
     RunFolder,
     keep_figures,
     labels_beside,
     read_figures,
-    read_unstable,
+    read_value,
 )
 from rag_evaluation_framework.results.summaries import Columns, Counts, Figure, Performance
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold
@@ -46,7 +47,7 @@ from rag_evaluation_framework.results.verdicts import Regressions, Threshold
 def evaluation_of_run(
     folder: RunFolder,
     *,
-    samples: Samples | None,
+    samples: Samples | None = None,
     thresholds: tuple[Threshold, ...],
     outcome: RunOutcome,
     kind: Kind,
@@ -72,7 +73,7 @@ def evaluation_of_run(
     passes = PassCounter(bounds)
     evaluation = summed_up(
         folder.head,
-        passes.counted(rows.with_verdicts()),
+        passes.counted(rows()),
         kind=kind,
         outcome=outcome,
         rows=rows,
@@ -82,14 +83,12 @@ def evaluation_of_run(
         performance=performance,
         **more,
     )
-    rows.directions = directions_of(evaluation)
-    answers = evaluation.answers.with_unstable(read_unstable(folder.path))
+    answers = evaluation.answers.with_unstable(read_value(folder.path / UNSTABLE_FILE, frozenset[str]) or ())
     evaluation = replace(with_pass_rate(evaluation, passes), answers=answers)
     evaluation = averaged(evaluation, bounds) if folder.head.repeats > 1 else evaluation
     measured = {name: each for name, each in evaluation.metrics.items() if name not in evaluation.unmeasured}
     evaluation = replace(evaluation, metrics=measured)
     if kept is not None:  # only labels have changed since
-        worst_rows(evaluation)
         _keep_figures(evaluation)
     return evaluation
 
@@ -101,38 +100,20 @@ WorstRows: TypeAlias = tuple[tuple[tuple[int, float, int], Row], ...]
 """Rows with what they are ordered by: how bad the state is, how good the scores are, and the place."""
 
 
-class WorstAnswers:
-    """Takes the rows of a run one by one and keeps the worst; ``directions`` says of which metrics more is
-    better.
-    """
-
-    def __init__(self, directions: Mapping[str, bool], most: int = KEPT) -> None:
-        self._directions, self._most = directions, most
-        self._worst: list[tuple[tuple[int, float, int], Row]] = []
-
-    def add(self, row: Row) -> None:
-        """Take one more."""
-        verdict = row.verdict
-        if row.has_failed if verdict is None else any(each.is_listed for each in verdict.answers):
-            severity = 0 if verdict is None else verdict.severity
-            self._worst.append(((severity, _mean_share(row, self._directions), row.index), row))
-            if len(self._worst) > 4 * self._most:
-                self._worst[:] = nsmallest(self._most, self._worst, key=itemgetter(0))
-
-    def found(self) -> WorstRows:
-        """Return the worst of all of them."""
-        return tuple(nsmallest(self._most, self._worst, key=itemgetter(0)))
-
-
 def worst_rows(run: Evaluation, most: int = KEPT) -> WorstRows:
     """Return the worst rows of one run; where it knows them already, its rows are not read."""
-    known = getattr(run.read_rows, "worst", None)
-    if most <= KEPT and known is not None and (found := known()) is not None:
-        return found  # type: ignore[no-any-return]
-    worst = WorstAnswers(directions_of(run), most)
-    for row in run.rows:
-        worst.add(row)
-    return worst.found()
+    if isinstance(run.read_rows, RunRows) and most <= KEPT:
+        return run.read_rows.worst(directions_of(run))
+    return _worst_of(run.rows, directions_of(run), most)
+
+
+def _worst_of(rows: Iterable[Row], directions: Mapping[str, bool], most: int = KEPT) -> WorstRows:
+    listed = (
+        (((0 if row.verdict is None else row.verdict.severity), _mean_share(row, directions), row.index), row)
+        for row in rows
+        if (row.has_failed if row.verdict is None else any(each.is_listed for each in row.verdict.answers))
+    )
+    return tuple(nsmallest(most, listed, key=itemgetter(0)))
 
 
 def directions_of(run: Evaluation) -> dict[str, bool]:
@@ -152,22 +133,28 @@ def _mean_share(row: Row, directions: Mapping[str, bool]) -> float:
 
 
 class RunRows:
-    """Reads the rows of a run in the order of its dataset; the worst are known once all were read."""
+    """Reads the rows of a run in the order of its dataset"""
 
     are_checked = True
     """What the journal, the samples and the blame hold was checked when it was written."""
 
     def __init__(
-        self, folder: RunFolder, samples: Samples | None, bounds: tuple[Threshold, ...], *, is_blamed: bool
+        self,
+        folder: RunFolder,
+        samples: Samples | None,
+        bounds: tuple[Threshold, ...] | None,
+        *,
+        is_blamed: bool,
     ) -> None:
         self._folder, self._samples, self._bounds, self._is_blamed = folder, samples, bounds, is_blamed
         self._worst: WorstRows | None = None
-        self.directions: Mapping[str, bool] = {}
         self.kept_worst: list[tuple[int, float, int]] | None = None
         """What the worst are ordered by, as the folder keeps it."""
         self.made_for: list[Any] = []
         self.labels, self.asked = labels_beside(folder.path.parent), set[int]()
         """The labels that its answers are read with, and the numbers of its questions."""
+        self.holds: Any = None
+        """What has to live as long as it reads: a folder that passes."""
         self.are_kept = False
         """Whether the figures were read from the folder, and nothing has to be written there."""
 
@@ -177,14 +164,6 @@ class RunRows:
         return "" if self.labels is None else self.labels.digest(self.asked)
 
     def __call__(self) -> Iterator[Row]:
-        """Yield the finished samples."""
-        worst = WorstAnswers(self.directions)
-        for row in self.with_verdicts():
-            worst.add(row)
-            yield row
-        self._worst = worst.found()
-
-    def with_verdicts(self) -> Iterator[Row]:
         """Yield the finished samples with their verdicts, and with what is known of causes."""
         found = read_blames(self._folder.blame_path) if self._is_blamed else iter(())
         for row in rows_of_folder(self._folder, self._samples):
@@ -192,12 +171,14 @@ class RunRows:
             self.asked |= set() if row.sample is None else question_numbers(row.sample)
             yield _decided(row, blame, self._bounds)
 
-    def worst(self) -> WorstRows | None:
-        """Return the worst rows, where they are known."""
-        if self._worst is None and self.kept_worst is not None and self._samples is not None:
+    def worst(self, directions: Mapping[str, bool]) -> WorstRows:
+        """Return the worst rows: those that the folder knows, or of all."""
+        if self._worst is None and self.kept_worst is None:
+            self._worst = _worst_of(self(), directions)
+        elif self._worst is None and self.kept_worst is not None:
             rows = {row.index: row for row in self.at(sorted(order[-1] for order in self.kept_worst))}
             self._worst = tuple((order, rows[order[-1]]) for order in self.kept_worst)
-        return self._worst
+        return self._worst or ()
 
     def at(self, places: Sequence[int]) -> Iterator[Row]:
         """Yield the finished samples at some places of the dataset, in its order."""
@@ -209,7 +190,7 @@ class RunRows:
         samples = samples_at(self._folder.path, frozenset(places))
         if len(samples) < len(places):  # the run does not keep its samples
             wanted = frozenset(places)
-            yield from (row for row in self.with_verdicts() if row.index in wanted)
+            yield from (row for row in self() if row.index in wanted)
             return
         ids = {sample.id for sample in samples.values()}
         blames = dict(read_blames(self._folder.blame_path, only=ids)) if self._is_blamed else {}
@@ -220,8 +201,8 @@ class RunRows:
             yield _decided(row, blames.get(row.id), self._bounds)
 
 
-def _decided(row: Row, blame: Blame | None, bounds: tuple[Threshold, ...]) -> Row:
-    passes = sample_passes(row.result, bounds)
+def _decided(row: Row, blame: Blame | None, bounds: tuple[Threshold, ...] | None) -> Row:
+    passes = None if bounds is None else sample_passes(row.result, bounds)
     verdict = None if row.verdict is None else row.verdict.with_cause(blame)
     return replace(row, passes=passes, blame=blame, verdict=verdict)
 
@@ -273,24 +254,17 @@ def written(evaluation: Evaluation) -> Evaluation:
         keep_results(evaluation, folder)
     except StorageError as error:
         return replace(evaluation, outcome=replace(evaluation.outcome, completed=False, reason=str(error)))
-    worst_rows(evaluation)
     _keep_figures(evaluation)
     return evaluation
 
 
-def are_figures_kept(folder: RunFolder) -> bool:
-    """Tell whether the figures of a run are kept, and are those of its files as they are now."""
-    return _read_figures(folder) is not None
-
-
 def _keep_figures(evaluation: Evaluation) -> None:
-    """Write the figures of a complete run into its folder, once all its rows were read.
+    """Write the figures of a complete run into its folder.
 
     A disk that refuses them costs whoever looks at the run some time.
     """
     rows, folder = evaluation.read_rows, evaluation.folder
-    found = rows.worst() if isinstance(rows, RunRows) else None
-    if not isinstance(rows, RunRows) or found is None or folder is None:
+    if not isinstance(rows, RunRows) or folder is None:
         return
     columns = evaluation.columns
     kept = _KeptFigures(
@@ -303,7 +277,7 @@ def _keep_figures(evaluation: Evaluation) -> None:
             kind: {name: np.asarray(each).tobytes() for name, each in getattr(columns, kind).items()}
             for kind in _NUMBERS
         },
-        worst=[order for order, _ in found],
+        worst=[order for order, _ in worst_rows(evaluation)],
         **{name: getattr(evaluation, name) for name in _AS_THEY_ARE},
     )
     with suppress(TypeError, ValueError):  # a plug-in's details may be anything

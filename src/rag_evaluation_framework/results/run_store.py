@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from functools import partial
 from itertools import count
 from pathlib import Path
 from shlex import quote
@@ -53,13 +54,15 @@ from rag_evaluation_framework.files.access import ReadOnce, open_reading, open_s
 from rag_evaluation_framework.files.atomic import remove_abandoned, sync_folder, write_bytes_atomically
 from rag_evaluation_framework.files.process_locks import LockOwner, held_lock, lock_owner
 from rag_evaluation_framework.files.project_root import is_runs_directory, project_root
-from rag_evaluation_framework.records.runs import JudgeUsage, RunCounts, RunHead, SampleChoice, SampleResult
-from rag_evaluation_framework.records.samples import RECORDED_ROWS
+from rag_evaluation_framework.records.runs import RunCounts, RunHead, SampleChoice, SampleResult
+from rag_evaluation_framework.records.samples import RECORDED_ROWS, Sample
+from rag_evaluation_framework.results import journal
 from rag_evaluation_framework.results.answer_labels import AnswerLabels, read_labels
 from rag_evaluation_framework.results.journal import (
     LISTS,
     JournalEntry,
     JournalIndex,
+    SetAside,
     empty_index,
     entry_from,
     pack_journal,
@@ -67,7 +70,13 @@ from rag_evaluation_framework.results.journal import (
     read_entries,
     read_index,
 )
-from rag_evaluation_framework.results.run_data import SAMPLES_FILE, count_samples
+from rag_evaluation_framework.results.run_data import (
+    SAMPLES_FILE,
+    Samples,
+    count_samples,
+    listed_samples,
+    read_samples,
+)
 from rag_evaluation_framework.version import FORMAT_VERSION, __version__
 
 RunState = Literal["running", "incomplete", "complete", "broken"]
@@ -196,21 +205,25 @@ class RunFolder:
 
     @property
     def state(self) -> RunState:
-        """Whether the run is going on, can be resumed or is complete; reads the journal."""
-        if self.owner is not None:
-            return "running"
-        try:
-            return self.state_by(self.index())
-        except (InputError, StorageError):
-            return "broken"
+        """Whether the run is going on, can be resumed or is complete."""
+        return self.listed().state
 
-    def state_by(self, index: JournalIndex) -> RunState:
-        """Return the state of a run that nobody works on, by its journal."""
-        if index.problems:
-            return "broken"
+    def listed(self) -> ListedRun:
+        """Return how far the run is: by its figures, or by its journal."""
+        found = partial(ListedRun, self.path, self)
+        is_running = self.owner is not None
+        figures = None if is_running else read_figures(self.path)
+        if figures is not None:
+            return found("complete", figures[0].counts)
+        try:
+            index = self.index()
+        except (InputError, StorageError) as error:
+            return found("running" if is_running else "broken", error=str(error))
         has_begun = self.samples_path.exists() or CELLS in self.head.configuration
-        is_done = index.done == len(index.offsets) and not self.awaits_judge
-        return "complete" if has_begun and is_done else "incomplete"
+        is_done = has_begun and index.done == len(index.offsets) and not self.awaits_judge
+        state: RunState = "broken" if index.problems else "complete" if is_done else "incomplete"
+        wrong = "; ".join(map(str, index.problems)) or None
+        return found("running" if is_running else state, index.counts, wrong)
 
     @property
     def awaits_judge(self) -> bool:
@@ -249,11 +262,22 @@ class RunFolder:
 
     def document(self) -> Mapping[str, Any]:
         """Return the results as they are kept, if they are; those of version 1 have their queries."""
-        path = self.results_path
-        found: Mapping[str, Any] = (
-            strict_json.decode(read_bytes(path), file=str(path)) if path.is_file() else {}
-        )
-        return found
+        return read_object(self.results_path)
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the samples of the run as they were when it began, in order; none of one that did not."""
+        return read_samples(self.samples_path) if self.samples_path.is_file() else iter(())
+
+    def answered(self, samples: Samples | None = None) -> Iterator[tuple[JournalEntry, Sample]]:
+        """Yield the entry of each finished sample, as :meth:`entries` do, and the sample.
+
+        ``samples`` may hold more than the run asked, and in another order; one that is missing or was edited
+        since is a :class:`UsageError`.
+        """
+        own = self.samples() if samples is None else listed_samples(samples, self.samples_path)
+        listed = enumerate(own)
+        for entry in self.entries():
+            yield entry, next(sample for place, sample in listed if place == entry.index)
 
     def results(self) -> Iterator[SampleResult]:
         """Yield the result of each finished sample, as :meth:`entries` do."""
@@ -415,67 +439,29 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
     references: int = 0
     incomplete: tuple[Issue, ...] = ()
 
-    def keep(self, folder: Path) -> None:
-        """Write it into the folder of a run; a disk that refuses it costs a later resume some time."""
-        if self.of is not None:
-            _keep(folder / COUNTED_FILE, msgspec.json.encode(self))
+
+COUNTED_FILE, UNSTABLE_FILE, ASKINGS_FILE = "counted.json", "unstable.json", "askings.json"
+"""What was counted of its dataset; which questions are correct only at times; which answers were correct when
+they were asked again, by question: a digit for each, 1 or 0."""
 
 
-COUNTED_FILE = "counted.json"
-
-
-def counted_in(folder: Path) -> Counted:
-    """Return what was counted when a run began, as far as it was kept."""
-    return _read_kept(folder / COUNTED_FILE, Counted) or Counted()
-
-
-def _read_kept(path: Path, kind: type[T]) -> T | None:
-    """Return what a file of a run holds; what cannot be read is not known."""
+def read_value(path: Path, kind: type[T]) -> T | None:
+    """Return what a small file of a run holds; what cannot be read is not known."""
     with suppress(OSError, InputError, msgspec.MsgspecError):
         return msgspec.json.decode(read_bytes(path), type=kind)
     return None
 
 
-def _keep(path: Path, data: bytes) -> None:
-    """Write a file of a run; on a disk that refuses it, what was measured is reported all the same."""
+def read_object(path: Path) -> dict[str, Any]:
+    """Return the object in a file of a run, without which nothing can be told; empty without the file."""
+    found: dict[str, Any] = strict_json.decode(read_bytes(path), file=str(path)) if path.is_file() else {}
+    return found
+
+
+def keep_value(path: Path, value: object) -> None:
+    """Write a small file of a run; on a disk that refuses it, what was measured is reported all the same."""
     with suppress(StorageError):
-        write_bytes_atomically(path, data)
-
-
-UNSTABLE_FILE = "unstable.json"
-
-
-def read_unstable(folder: Path) -> frozenset[str]:
-    """Return the ids of the questions of a run whose answers are correct only at times."""
-    return _read_kept(folder / UNSTABLE_FILE, frozenset[str]) or frozenset()
-
-
-def keep_unstable(folder: Path, names: Iterable[str]) -> None:
-    """Keep which questions of a run are unstable."""
-    _keep(folder / UNSTABLE_FILE, msgspec.json.encode(sorted(names)))
-
-
-ASKINGS_FILE = "askings.json"
-
-
-def read_askings(folder: Path) -> dict[str, str]:
-    """Return which answers were correct when questions of a run were asked again, by question."""
-    return _read_kept(folder / ASKINGS_FILE, dict[str, str]) or {}
-
-
-def keep_askings(folder: Path, askings: Mapping[str, str]) -> None:
-    """Keep which answers were correct when questions were asked again."""
-    _keep(folder / ASKINGS_FILE, msgspec.json.encode(askings))
-
-
-def read_judge_usage(path: Path) -> JudgeUsage | None:
-    """Return what a run's judge has cost, as its folder keeps it; what cannot be read is not known."""
-    return _read_kept(path, JudgeUsage)
-
-
-def keep_judge_usage(path: Path, usage: JudgeUsage) -> None:
-    """Keep what a run's judge has cost."""
-    _keep(path, strict_json.encode(usage.to_dict(), indent=2) + b"\n")
+        write_bytes_atomically(path, msgspec.json.encode(value) + b"\n")
 
 
 FIGURES_FILE = "figures.json"
@@ -536,33 +522,23 @@ def _stamp(path: Path) -> str | None:
         return None
 
 
-class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a run is, from its journal: samples done and failed, of how many; what a resume would do again.
+class ListedRun(msgspec.Struct, frozen=True):
+    """How far a run is; one that cannot be opened has no folder, and ``error`` says why.
 
-    ``error`` says what is wrong with a broken one, of which the counts may be unknown.
+    ``counts`` are samples done and failed, of how many, and what a resume would do again; those of a broken
+    run may be unknown.
     """
 
-    state: RunState
+    path: Path
+    folder: RunFolder | None = None
+    state: RunState = "broken"
     counts: RunCounts | None = None
     error: str | None = None
-
-
-class ListedRun(msgspec.Struct, frozen=True):
-    """A run in a directory; one that cannot be opened has no folder, and its summary the reason."""
-
-    path: Path
-    summary: RunSummary
-    folder: RunFolder | None = None
-
-    @property
-    def state(self) -> RunState:
-        return self.summary.state
 
     @property
     def is_resumable(self) -> bool:
         """Whether a resume has something left to do."""
-        counts = self.summary.counts
-        has_more = counts is not None and bool(counts.rescorable or counts.reaskable)
+        has_more = self.counts is not None and bool(self.counts.rescorable or self.counts.reaskable)
         return self.state in ("incomplete", "broken") or (self.state == "complete" and has_more)
 
 
@@ -571,34 +547,22 @@ def list_runs(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> list[Liste
     found = []
     for path in run_paths(Path(runs_directory)):
         try:
-            folder = RunFolder.at(path)
-            found.append(ListedRun(path, _summary(folder), folder))
+            found.append(RunFolder.at(path).listed())
         except RagEvalError as error:
-            found.append(ListedRun(path, RunSummary(state="broken", error=str(error))))
+            found.append(ListedRun(path, error=str(error)))
     return found
 
 
-def _summary(folder: RunFolder) -> RunSummary:
-    if folder.owner is not None:
-        return replace(_summed_up(folder), state="running")
-    figures = read_figures(folder.path)
-    return _summed_up(folder) if figures is None else RunSummary(state="complete", counts=figures[0].counts)
-
-
-def _summed_up(folder: RunFolder) -> RunSummary:
-    """Read the journal of a run."""
-    try:
-        index = folder.index()
-    except (InputError, StorageError) as error:
-        return RunSummary(state="broken", error=str(error))
-    wrong = "; ".join(map(str, index.problems)) or None
-    return RunSummary(state=folder.state_by(index), counts=index.counts, error=wrong)
+def runs_in(directory: Path) -> Iterator[RunFolder]:
+    """Open the runs of a directory by name; those that cannot be opened are passed over."""
+    for path in run_paths(directory):
+        with suppress(RagEvalError):
+            yield RunFolder.at(path)
 
 
 def latest_run(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> RunFolder:
     """Open the run that began last; one that belongs to another's evaluation is found by that."""
-    begun = [each for each in list_runs(runs_directory) if each.folder is not None]
-    if not begun:
+    if not (begun := [*runs_in(Path(runs_directory))]):
         raise UsageError(f"expected a run, got none, and there is none in {runs_directory}")
     return _latest(begun)
 
@@ -614,15 +578,14 @@ def command_of(head: RunHead) -> str:
 
 def latest_resumable(command: str, runs_directory: Path) -> RunFolder:
     """Open the latest run of a command with something left to do; without any, its latest."""
-    same = [run for run in list_runs(runs_directory) if run.folder and command_of(run.folder.head) == command]
+    same = [run for run in runs_in(runs_directory) if command_of(run.head) == command]
     if not same:
         raise UsageError(f"--resume: there is no run in {runs_directory} that rag-eval {command} has begun")
-    return _latest([run for run in same if run.is_resumable] or same)
+    return _latest([run for run in same if run.listed().is_resumable] or same)
 
 
-def _latest(runs: Sequence[ListedRun]) -> RunFolder:
-    begun = [each.folder for each in runs if each.folder is not None]
-    last = max(begun, key=lambda folder: (folder.head.started_at or "", folder.head.run_id))
+def _latest(runs: Sequence[RunFolder]) -> RunFolder:
+    last = max(runs, key=lambda folder: (folder.head.started_at or "", folder.head.run_id))
     leader = last.head.configuration.get("evaluation")
     return last if not isinstance(leader, str) else RunFolder.open(leader, last.path.parent)
 
@@ -638,13 +601,23 @@ def tied_runs(named: RunFolder, tie: str) -> Iterator[RunFolder]:
     yield leader
     if tie == "evaluation" and len(leader.head.configuration.get("datasets", ())) == 1:
         return
-    for path in run_paths(directory):
-        try:
-            folder = RunFolder.at(path)
-        except RagEvalError:
-            continue
-        if folder.head.configuration.get(tie) == leader.head.run_id:
-            yield folder
+    yield from (run for run in runs_in(directory) if run.head.configuration.get(tie) == leader.head.run_id)
+
+
+def set_damage_aside(run: str | Path, runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> list[SetAside]:
+    """Take the damaged lines out of the journals of a run, those tied to it and the cells of a sweep.
+
+    What the damaged lines held is then missing, so that a resume asks it again, and nothing else.
+    """
+    named = RunFolder.open(run, runs_directory)
+    tied = (each for tie in ("evaluation", "first_run") for each in tied_runs(named, tie))
+    cells = map(RunFolder.at, named.cells() if CELLS in named.head.configuration else ())
+    found = []
+    for folder in {each.path: each for each in (named, *tied, *cells)}.values():
+        total = len(folder.index().offsets)
+        with folder.held():
+            found.append(journal.set_damage_aside(folder.journal_path, total=total))
+    return [each for each in found if each is not None]
 
 
 class RunGroup:

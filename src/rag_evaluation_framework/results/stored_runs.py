@@ -28,14 +28,18 @@ from rag_evaluation_framework.errors import (
     shown,
 )
 from rag_evaluation_framework.extensions import TOGETHER
-from rag_evaluation_framework.files import strict_json
-from rag_evaluation_framework.files.access import is_there, open_reading, plain_name, read_bytes
-from rag_evaluation_framework.judging.verdict import AnswerCounts, decide_result
+from rag_evaluation_framework.files.access import open_reading, plain_name
+from rag_evaluation_framework.judging.verdict import decide_result
 from rag_evaluation_framework.records.runs import JudgeUsage, ResourceUsage, RunHead
 from rag_evaluation_framework.records.samples import Dataset
 from rag_evaluation_framework.results.baselines import latest_of_branch
-from rag_evaluation_framework.results.comparison import Comparison, MetricComparison, as_mapping
-from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder, suite, summed_up
+from rag_evaluation_framework.results.comparison import (
+    Comparison,
+    MetricComparison,
+    as_mapping,
+    metric_figures,
+)
+from rag_evaluation_framework.results.evaluations import Evaluation, Row, rows_of_folder, suite, summed_up
 from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.journal import Journal, written_entry
 from rag_evaluation_framework.results.results_document import (
@@ -44,9 +48,8 @@ from rag_evaluation_framework.results.results_document import (
     named_id,
     readable_results,
     results_paths,
-    rows_of_document,
 )
-from rag_evaluation_framework.results.run_data import Samples, kept_samples, listed_samples
+from rag_evaluation_framework.results.run_data import Samples
 from rag_evaluation_framework.results.run_evaluations import (
     VERDICT_FILE,
     evaluation_of_run,
@@ -65,6 +68,7 @@ from rag_evaluation_framework.results.run_store import (
     is_run,
     labels_beside,
     list_runs,
+    read_object,
     run_paths,
     runs_ending_in,
 )
@@ -125,7 +129,7 @@ def load_run(folder: RunFolder, dataset: str | Path | None = None) -> Evaluation
     if "selection" not in folder.head.configuration:
         return _one_run(folder, {}, dataset)
     group = RunGroup.open(folder.path, folder.path.parent)
-    decided = _decided(group.leader)
+    decided = read_object(group.leader.path / VERDICT_FILE)
     single = dataset if len(group.runs) == 1 else None
     parts = {name: _one_run(run, decided, single) for name, run in group.runs.items()}
     return _suite(group, parts, decided)
@@ -188,18 +192,13 @@ def _performance_of(run: Evaluation) -> Performance:
 
 
 def _append_verdicts(folder: RunFolder) -> None:
-    samples = _samples(folder, None)
-    if samples is None:
-        raise UsageError(f"run {folder.head.run_id} does not keep its samples, and its dataset is not there")
     index = folder.index()
     if index.problems:
         raise InputError(index.problems)
     with folder.held():
         journal = Journal(folder.journal_path, end=index.end)
         try:
-            listed = enumerate(listed_samples(samples, folder.samples_path))
-            for entry in folder.entries():
-                sample = next(sample for place, sample in listed if place == entry.index)
+            for entry, sample in folder.answered():
                 verdict = decide_result(sample, entry.result)
                 if verdict != entry.verdict:
                     journal.append(written_entry(replace(entry, verdict=verdict))[0])
@@ -226,25 +225,9 @@ def _one_run(folder: RunFolder, decided: Mapping[str, Any], dataset: str | Path 
 
 
 def _samples(folder: RunFolder, dataset: str | Path | None) -> Samples | None:
-    kept = kept_samples(folder.path)
-    if dataset is None and kept is not None:
-        return kept
-    recorded = folder.head.configuration.get("dataset_path")
-    source = dataset or (recorded if isinstance(recorded, str) and is_there(recorded) else None)
-    if source is None:
+    if dataset is None:
         return None
-    return partial(dialect_of_run(folder.head.configuration, source).stream, Path(source))
-
-
-def _decided(leader: RunFolder) -> Mapping[str, Any]:
-    return _read_decided(leader.path / VERDICT_FILE)
-
-
-def _read_decided(path: Path) -> Mapping[str, Any]:
-    if not path.is_file():
-        return {}
-    found: Mapping[str, Any] = strict_json.decode(read_bytes(path), file=str(path))
-    return found
+    return partial(dialect_of_run(folder.head.configuration, dataset).stream, Path(dataset))
 
 
 def _suite(group: RunGroup, parts: Mapping[str, Evaluation], decided: Mapping[str, Any]) -> Evaluation:
@@ -304,9 +287,8 @@ def _regressions(written: Any) -> Regressions | None:
 
 def _sweep(group: RunFolder) -> Evaluation:
     document = group.document()
-    samples = kept_samples(group.path)
     intervals = group.head.configuration.get("intervals", {})
-    found = [_cell(RunFolder.open(path), samples, intervals) for path in group.cells()]
+    found = [_cell(RunFolder.at(path), intervals) for path in group.cells()]
     if not found:
         raise UsageError(f"expected a sweep with a cell that was begun, got {group.head.run_id} without any")
     named = {str(part.head.target): part for part in found}
@@ -331,17 +313,15 @@ def _sweep(group: RunFolder) -> Evaluation:
     )
 
 
-def _cell(folder: RunFolder, samples: Samples | None, intervals: Mapping[str, Any]) -> Evaluation:
-    performance: dict[str, Any] = {}
-    if (path := folder.path / PERFORMANCE_FILE).is_file():
-        performance = strict_json.decode(read_bytes(path), file=str(path))
+def _cell(folder: RunFolder, intervals: Mapping[str, Any]) -> Evaluation:
+    performance = read_object(folder.path / PERFORMANCE_FILE)
     counts = folder.counts
     evaluation = summed_up(
         folder.head,
-        rows_of_folder(folder),
+        (Row(entry.index, entry.result, timing=entry.timing) for entry in folder.entries()),
         kind="retrieval",
         outcome=counts.outcome,
-        rows=lambda: rows_of_folder(folder, samples),
+        rows=partial(rows_of_folder, folder),
         total=counts.total,
         intervals=intervals,
         folder=folder.path,
@@ -411,9 +391,6 @@ def _stored(name: str) -> Path | None:
     return ended[0] if len(ended) == 1 else None
 
 
-_SECTIONS = ("retrieval_metrics", "citation_metrics", "answer_quality_metrics")
-
-
 class StoredResult(msgspec.Struct, frozen=True, kw_only=True):
     """One evaluation that is stored: its figures by metric, its answers by grade, and the gate's word.
 
@@ -462,19 +439,14 @@ def _stored_result(path: Path) -> StoredResult:
         dataset=document.get("dataset_id"),
         target=document.get("system_version") or document.get("target"),
         answers=answers or _decide_answers(document),
-        metrics={
-            metric: written.get("value")
-            for section in _SECTIONS
-            for metric, written in (document.get(section) or {}).items()
-            if isinstance(written, Mapping) and "n_scored" in written
-        },
+        metrics={name: each.get("value") for name, each in metric_figures(document) if "n_scored" in each},
         verdict=word or (_word(path.with_name(VERDICT_FILE)) if is_of_run else None),
     )
 
 
 def _decide_answers(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the counts of a results document without any: version 1 wrote none."""
-    counts = AnswerCounts.of(rows_of_document(dict(document))[1])
+    counts = evaluation_of_document(document).answers
     return counts.to_dict() if counts.total else {}
 
 
@@ -495,6 +467,6 @@ def _swept(name: str, path: Path, document: Mapping[str, Any]) -> StoredResult:
 def _word(path: Path) -> str | None:
     """Return the word of a verdict that was kept; ``None`` if there is none."""
     try:
-        return msgspec.convert(_read_decided(path)["verdict"], Verdict).word
+        return msgspec.convert(read_object(path)["verdict"], Verdict).word
     except (RagEvalError, msgspec.ValidationError, KeyError, TypeError):
         return None
