@@ -10,6 +10,7 @@ import pytest
 from click import Command
 from click.testing import CliRunner, Result
 
+from command_lines import rag_eval_ended
 from rag_evaluation_framework import EvaluationDatasetLoader, UsageError
 from rag_evaluation_framework.cli import init, listing
 from rag_evaluation_framework.cli.main import program
@@ -76,6 +77,40 @@ def test_init_of_golden_sets_makes_five_files_with_located_contexts(
     assert " of 8 answers are correct" in told.stdout
     assert "located" not in told.output  # a warning that some contexts are not
     assert run(init.command, "--golden").stdout.count("kept") == 8
+
+
+@pytest.mark.parametrize(
+    ("example", "files"),
+    [
+        ("first-evaluation", ["agent.yaml", "evals/desk.jsonl", "ferries.py"]),
+        ("choose-a-chunker", [f"documents/{name}.md" for name in ("fares", "island", "timetable")]),
+    ],
+)
+def test_init_writes_an_example_whose_next_command_runs(
+    example: str, files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    (tmp_path / files[0]).parent.mkdir(exist_ok=True)
+    (tmp_path / files[0]).write_text("mine", encoding="utf-8")
+    created = json.loads(run(init.command, "--example", example, "--json").stdout)
+    assert (created["created"], created["kept"]) == (files[1:], files[:1])
+    assert (tmp_path / files[0]).read_text(encoding="utf-8") == "mine"
+    (tmp_path / files[0]).unlink()
+    suggested = run(init.command, "--example", example).stdout.rpartition("next:")[2].split()
+    ended = run(program, *suggested[1:])
+    # The assistant of the first evaluation fails its gate.
+    assert ended.exit_code == (example == "first-evaluation"), ended.output
+
+
+def test_init_suggests_the_example_that_was_meant(tmp_path: Path) -> None:
+    ended = rag_eval_ended("init", "--example", "golden-sets", folder=tmp_path)
+    assert ended.returncode == 2
+    assert 'there is no example "golden-sets". Did you mean golden-set?' in ended.stderr
+    ended = rag_eval_ended("init", "--example", "golden-set", "--docs", ".", folder=tmp_path)
+    assert ended.returncode == 2
+    assert "--example: expected without --docs" in ended.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_init_says_when_a_folder_cannot_be_created(tmp_path: Path) -> None:

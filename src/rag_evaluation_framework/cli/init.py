@@ -28,6 +28,7 @@ from rag_evaluation_framework.structs import replace
 
 if TYPE_CHECKING:
     from rag_evaluation_framework.adapters.agent_probe import Probe
+    from rag_evaluation_framework.datasets.project import Created
     from rag_evaluation_framework.records.samples import Dataset
     from rag_evaluation_framework.reports.blocks import Screen
 
@@ -35,7 +36,7 @@ EXAMPLES = """\b
 Examples:
   rag-eval init --agent http://localhost:4000 --docs documents
   rag-eval init my-project --docs documents --ci gitlab
-  rag-eval init --golden
+  rag-eval init --example first-evaluation
   rag-eval init"""
 
 _FIRST = "evals/first.jsonl"
@@ -51,6 +52,11 @@ _PURPOSES = {
     ".gitlab-ci.yml": "the same on every merge request",
     ".gitignore": "keeps the runs out of the repository",
     "data/": "datasets, settings, results: committed, with the agent's answers",
+}
+_FIRST_COMMANDS = {
+    "first-evaluation": "evaluate agent.yaml --target ferries:answer",
+    "choose-a-chunker": "generate documents --queries-per-doc 6 -o questions.eval.json",
+    "golden-set": "golden . --target assistant:answer",
 }
 _TEST = '''"""The agent passes the gate of agent.yaml: what `rag-eval evaluate` decides, as a pytest test."""
 
@@ -96,7 +102,8 @@ class _Begun:
 @ALLOW_HOST
 @option("--docs FOLDER", "Documents to make the first questions from.", type=DOCUMENTS)
 @option("--ci", "Whose workflow to write.", type=click.Choice(["github", "gitlab", "none"]), default="github")
-@flag("--golden", "Create golden sets instead, and a function to try them on.")
+@option("--example NAME", "Files of a tutorial: first-evaluation, choose-a-chunker or golden-set.")
+@flag("--golden", "Create golden sets instead: the same as --example golden-set.")
 @AS_JSON
 def command(
     folder: Path, agent: str | None, headers: tuple[str, ...], docs: Path | None, **given: Any
@@ -107,18 +114,21 @@ def command(
     the documents by rules, without a model. Commands run in DIR or below it read its settings (see
     `rag-eval evaluate --show-config`), find its datasets by their ids, and keep runs and results in it.
 
-    With --golden: evaluation/datasets with the five files of golden sets, commented, golden_contexts with the
-    text that they are about, a README.md, and assistant.py, which stands in for your system.
+    With --example NAME: only the files of a tutorial. first-evaluation has six questions, a small assistant
+    and agent.yaml; choose-a-chunker has three documents; golden-set has the five commented files of golden
+    sets, the text that they are about, and assistant.py, which stands in for your system.
 
     Nothing is ever overwritten: existing files are listed as kept. Exit code 3: the agent does not
     answer, and nothing was written.
     """
     from rag_evaluation_framework.datasets.project import create_layout
 
-    if given["golden"] and (agent or docs):
-        raise UsageError(f"--golden: expected without {'--agent' if agent else '--docs'}")
-    if given["golden"]:
-        _told_golden(create_layout(folder, golden=True), as_json=given["as_json"])
+    example = "golden-set" if given["golden"] else given["example"]
+    if example is not None:
+        if agent or docs:
+            chosen = "golden" if given["golden"] else "example"
+            raise UsageError(f"--{chosen}: expected without {'--agent' if agent else '--docs'}")
+        _show_example(create_layout(folder, example=example), example, as_json=given["as_json"])
         return
     begun = _asked(_questions(docs, folder), agent, headers)
     files = _files(begun, given["ci"])
@@ -136,7 +146,7 @@ def command(
     show(screen)
 
 
-def _told_golden(done: Any, *, as_json: bool) -> None:
+def _show_example(done: Created, example: str, *, as_json: bool) -> None:
     if as_json:
         print_json({"folder": str(done.folder), "created": done.created, "kept": done.kept})
         return
@@ -144,7 +154,7 @@ def _told_golden(done: Any, *, as_json: bool) -> None:
         for name in names:
             click.echo(f"{what:<7}  {done.folder / name}")
     within = "" if done.folder == Path() else f"cd {done.folder}; "
-    click.echo(f"\nnext: {within}rag-eval golden . --target assistant:answer")
+    click.echo(f"\nnext: {within}rag-eval {_FIRST_COMMANDS[example]}")
 
 
 # What is found out: questions of the documents, the ways of the agent.

@@ -18,7 +18,7 @@
     test_rag.py               the same as a pytest test
     .github/workflows/        the same on every pull request
 
-or, of golden sets::
+or, of the example of golden sets::
 
     evaluation/
     ├── datasets/             factual_qa.json, relationship_qa.json, tracking_qa.json, multiturn_qa.json,
@@ -36,7 +36,7 @@ from pathlib import Path
 
 import msgspec
 
-from rag_evaluation_framework.errors import UsageError, refused
+from rag_evaluation_framework.errors import UnknownNameError, UsageError, refused
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 
 FOLDERS = (
@@ -49,6 +49,13 @@ FOLDERS = (
     "data/config",
 )
 
+EXAMPLES = {
+    "first-evaluation": "starter_first_evaluation",
+    "choose-a-chunker": "starter_choose_a_chunker",
+    "golden-set": "starter_golden",
+}
+"""The examples of the tutorials, and the folder of each one's files."""
+
 
 class Created(msgspec.Struct, frozen=True):
     """What starting a project did: paths relative to its folder, in order; ``kept`` was there before."""
@@ -59,16 +66,15 @@ class Created(msgspec.Struct, frozen=True):
 
 
 def create_layout(
-    folder: str | Path, *, golden: bool = False, files: Mapping[str, bytes] | None = None
+    folder: str | Path, *, example: str | None = None, files: Mapping[str, bytes] | None = None
 ) -> Created:
-    """Create the folders and the files of a new project; what is there already is left as it is.
+    """Create the folders and the files of a new project; existing files are never overwritten.
 
-    ``files`` are its own, by path; by default those of the starter. ``golden`` makes a project of golden sets
-    instead, with a small function to put them to.
+    ``files`` are its own, by path; by default those of the starter, or of an ``example`` in ``EXAMPLES``.
     """
     root = Path(folder)
-    made = dict(starter_files(golden=golden)) if files is None else files
-    for name in (*(() if golden else FOLDERS), *(Path(name).parent for name in made)):
+    made = dict(starter_files(example)) if files is None else files
+    for name in (*(() if example else FOLDERS), *(Path(name).parent for name in made)):
         try:
             (root / name).mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -84,9 +90,11 @@ def create_layout(
     return Created(root, tuple(created), tuple(kept))
 
 
-def starter_files(*, golden: bool = False) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of a new project: path relative to its folder, and content."""
-    yield from _files(resources(__package__) / ("starter_golden" if golden else "starter"), "")
+def starter_files(example: str | None = None) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of a new project or of an example: path relative to its folder, and content."""
+    if example is not None and example not in EXAMPLES:
+        raise UnknownNameError("example", example, list(EXAMPLES))
+    yield from _files(resources(__package__) / (EXAMPLES[example] if example else "starter"), "")
 
 
 def workflow_file(service: str) -> tuple[str, bytes]:
