@@ -13,10 +13,9 @@ IMAGES = ROOT / "docs" / "images"
 SIZE = {"width": 1120, "height": 680}
 # The page that a tutorial ends with, by the picture of it.
 TUTORIALS = {
-    "agent": ("test-an-agent", "report.html"),
+    "evaluation": ("first-evaluation", "report.html"),
     "chunkers": ("choose-a-chunker", "sweep.html"),
     "golden": ("golden-set", "golden.html"),
-    "models": ("build-splits", "models.html"),
 }
 
 sys.path[:0] = [str(ROOT / "tests" / "browser"), str(ROOT / "tests")]

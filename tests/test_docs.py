@@ -1,10 +1,11 @@
 """Every code block in the documentation runs; every page that is printed from the code is up to date.
 
 Python blocks of a page run one after another in one namespace, in a folder with a copy of the examples and,
-as ``exports``, of the files that other tools wrote. Console blocks start with ``$``: the command runs, and
-the lines below it, where there are any, are what it prints (``…`` stands for anything). A block that begins
-with ``# needs PACKAGE and PROGRAM`` runs where both are. A tutorial begins in an empty folder: a block below
-a line that ends with a file's name (Make a file `agent.yaml`:) is that file; ``echo $?`` shows the exit code.
+as ``exports``, of the files that other tools wrote. A text block right below a Python block is its output.
+Console blocks start with ``$``: the command runs, and the lines below it, where there are any, are what it
+prints (``…`` stands for anything). A block that begins with ``# needs PACKAGE and PROGRAM`` runs where both
+are. A tutorial begins in an empty folder: a block below a line that ends with a file's name (Make a file
+`agent.yaml`:) is that file; ``echo $?`` shows the exit code.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from contextlib import redirect_stdout
 from importlib.util import find_spec
+from io import StringIO
 from itertools import zip_longest
 from pathlib import Path
 
@@ -79,6 +82,7 @@ def test_the_blocks_of_a_page_run_in_order(
 def follow(page: Path, folder: Path) -> None:
     """Do what a page says, in this folder."""
     namespace: dict[str, object] = {}
+    printed = ""
     for kind, block in blocks(page):
         before = page.read_text(encoding="utf-8").splitlines()[
             : block.count("\n", 0, len(block) - len(block.lstrip())) - 1
@@ -91,7 +95,11 @@ def follow(page: Path, folder: Path) -> None:
             (folder / named[1]).parent.mkdir(parents=True, exist_ok=True)
             (folder / named[1]).write_text(block.lstrip("\n"), encoding="utf-8")
         elif kind == "python":
-            exec(compile(block, str(page), "exec"), namespace)
+            with redirect_stdout(StringIO()) as output:
+                exec(compile(block, str(page), "exec"), namespace)
+            printed = output.getvalue().strip()
+        elif kind == "text" and "\n".join(before).endswith("```\n\n```text"):
+            assert fnmatch.fnmatchcase(printed, shown_pattern(block)), f"{page.name} prints\n{printed}"
         elif kind == "console":
             commands = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
             assert commands, f"a console block without a command: {block.strip()}"
@@ -107,9 +115,13 @@ def run_command(part: str, folder: Path, code: int = 0) -> None:
     assert program == "rag-eval", command
     done = rag_eval_ended(*arguments, folder=folder, environment={**os.environ, "COLUMNS": "100"})
     assert done.returncode == code, f"{command}: {done.stderr}"
-    pattern = shown.strip().replace("[", "[[]").replace("…", "*")
-    if pattern:
+    if pattern := shown_pattern(shown):
         assert fnmatch.fnmatchcase(done.stdout.strip(), pattern), f"{command} prints\n{done.stdout}"
+
+
+def shown_pattern(shown: str) -> str:
+    """Return the pattern of an output that a page shows."""
+    return shown.strip().replace("[", "[[]").replace("…", "*")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
