@@ -114,11 +114,10 @@ def command(
     the documents by rules, without a model. Commands run in DIR or below it read its settings (see
     `rag-eval evaluate --show-config`), find its datasets by their ids, and keep runs and results in it.
 
-    With --example NAME: only the files of a tutorial. first-evaluation has six questions, a small assistant
-    and agent.yaml; choose-a-chunker has three documents; golden-set has the five commented files of golden
-    sets, the text that they are about, and assistant.py, which stands in for your system.
+    --example writes only the files of a tutorial: questions with a small assistant (first-evaluation),
+    documents (choose-a-chunker), or five commented golden sets with an assistant (golden-set).
 
-    Nothing is ever overwritten: existing files are listed as kept. Exit code 3: the agent does not
+    Existing files are never overwritten, but listed as kept. Exit code 3: the agent does not
     answer, and nothing was written.
     """
     from rag_evaluation_framework.datasets.project import create_layout
