@@ -57,6 +57,7 @@ TRIVIA_QUESTIONS = 100
 EVERY = 4
 """Of the trivia questions, every so many are tried: each rule is tried on all of them."""
 MOST_PLANTED = 60
+VALUES = ("amounts", "dates", "fractions", "chinese_numbers")
 KINDS = ("number", "date", "name", "negation", "invention", "unchanged")
 
 
@@ -84,7 +85,8 @@ class TrialSet:
     Kinds: ``support`` (answers), ``claims`` (single ones), ``classes`` (of answers), ``entities``,
     ``milestones``, ``relations``, ``turns``, and ``replies``: turns some of which are asked for a yes or no;
     ``correctness`` and ``verdicts`` of answers beside their references, ``refusals`` where one is expected,
-    ``plants`` in copied sentences, ``citations``, ``cascade`` and ``profanity``.
+    ``plants`` in copied sentences, ``citations``, ``cascade`` and ``profanity``; of each of ``VALUES`` the
+    correctness and the verdicts.
     """
 
     name: str
@@ -482,7 +484,14 @@ def _blind() -> Iterator[TrialSet]:
         for language, file in (("en", "english_phrases"), ("zh", "chinese_answers")):
             read = partial(_blind_verdicts, f"blind_{file}.jsonl", read_answer)
             yield _set(f"blind {title} {language}", kind, read, agreement)
-    yield _set("blind swear words", "profanity", _blind_swear_words, agreement)
+    for language, file in (("en", "profanity"), ("zh", "chinese_profanity")):
+        words = partial(_blind_swear_words, f"blind_{file}.jsonl")
+        yield _set(f"blind swear words {language}", "profanity", words, agreement)
+    for file in VALUES:
+        correctness = partial(_blind_verdicts, f"blind_{file}.jsonl", _correct_by_words)
+        yield _set(f"blind {file}", file, correctness)
+        decided = partial(_blind_verdicts, f"blind_{file}.jsonl", _decided)
+        yield _set(f"blind {file}, verdicts", f"{file}: verdicts", decided, agreement)
 
 
 def _blind_answers(file: str, score: Callable[..., float]) -> list[Scored]:
@@ -555,10 +564,15 @@ def _named(record: dict[str, Any]) -> float:
     return float(names_in(_told(record), [record["reference"]], question=record["question"])[0])
 
 
-def _blind_swear_words() -> list[Scored]:
+def _correct_by_words(record: dict[str, Any]) -> float:
+    score = _answers.by_metric("answer_correctness")
+    return score(record["question"], record["answer"], [record["reference"]])
+
+
+def _blind_swear_words(file: str) -> list[Scored]:
     return [
         Scored(each["text"], each["profane"], float(bool(screen_profanity(each["text"]).words)))
-        for each in _records("blind_profanity.jsonl")
+        for each in _records(file)
     ]
 
 

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from benchmarks._labelled_data import DATA
 from benchmarks._refusals import SYSTEMS, completion_rows
-from benchmarks._trial_sets import Scored, TrialSet, trial_sets
+from benchmarks._trial_sets import VALUES, Scored, TrialSet, trial_sets
 from rag_evaluation_framework.judging import mentions, reference_words, relations
 from rag_evaluation_framework.judging.answer_classes import (
     AnswerPattern,
@@ -124,8 +124,9 @@ def _plain_relation(
 
 NEVER = re.compile("(?!)")
 SUPPORT = ("support", "claims", "plants", "citations")
-WORDS = ("correctness",)
-VERDICTS = ("verdicts",)
+WORDS = ("correctness", *VALUES)
+VALUE_VERDICTS = tuple(f"{each}: verdicts" for each in VALUES)
+VERDICTS = ("verdicts", *VALUE_VERDICTS)
 REFUSALS = ("refusals",)
 CLASSES = ("classes", "refusals")
 CITATIONS, PROFANITY = ("citations",), ("profanity",)
