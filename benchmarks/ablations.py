@@ -277,7 +277,6 @@ RULES = (
     Rule("edits", {"claim_features.EvidenceBody.edits": _always(())}, SUPPORT),
     Rule("Chinese junctures", {"claim_features.without_junctures": lambda tokens, known: tokens}, SUPPORT),
     Rule("written in one way", {"reference_match._REWRITTEN": []}, WORDS),
-    Rule("ISO dates", {"reference_match._ISO_DATE": NEVER}, WORDS),
     Rule("Chinese digits", {"reference_match._DIGIT": NEVER}, WORDS),
     Rule("joining words", {"reference_match._JOINING": frozenset()}, WORDS),
     Rule("near spellings", {"reference_match._shortened": _always(frozenset())}, WORDS),

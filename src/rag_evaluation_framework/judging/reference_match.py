@@ -48,14 +48,12 @@ _DATA = json.loads((files(__package__) / "data" / "reference_match.json").read_t
 _JOINING = frozenset(_DATA["joining"].split())
 _PLAIN_NUMBERS = {word: f"{value}" for word, value in (UNITS | TENS | TIMES).items()}
 _UNITS = {unit: (name, size) for name, sizes in _DATA["measures"].items() for unit, size in sizes.items()}
-_MONTHS = _DATA["months"].split()
 _DATES = {stem(word): kind for kind in ("months", "weekdays", "halves") for word in _DATA[kind].split()}
 _MAY_BE_NO_DATE, _BEFORE_DATES = (frozenset(_DATA[name].split()) for name in ("no_dates", "before_dates"))
 _YEAR = re.compile(r"1\d{3}|20\d\d")
 # Fitted by `python -m benchmarks.cards`: the correctness with even odds, and with odds of nine to one.
 _SCALE: tuple[float, ...] = (0.0, *_DATA["scale"], 1.0)
 _SIMILARITIES = (0.0, 0.5, 0.8, 1.0)
-_ISO_DATE = re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b")
 # What a text must have for a pattern that has this to match: to look for it is faster.
 _CUES = {
     "half": "half",
@@ -345,8 +343,6 @@ def _may_have(even: str, cues: Iterable[str]) -> bool:
 
 def _even(text: str) -> str:
     """Return a text without accents, its numbers and dates written in one way."""
-    if "-" in text:
-        text = _ISO_DATE.sub(_written_date, text)
     if not text.isascii():
         text = normalize("NFC", _ACCENTS.sub("", normalize("NFD", text)))
     even = even_text(text).replace("&", " and ")
@@ -354,11 +350,6 @@ def _even(text: str) -> str:
         if cue in even:
             even = pattern.sub(written, even)
     return even if even.isascii() else _DIGIT.sub(lambda found: str(CHINESE_DIGITS[found[0]]), even)
-
-
-def _written_date(found: re.Match[str]) -> str:
-    year, month, day = map(int, found.groups())
-    return f"{day} {_MONTHS[month - 1]} {year}" if 1 <= month <= len(_MONTHS) else found[0]
 
 
 class _Token(NamedTuple):
