@@ -490,6 +490,8 @@ def _blind() -> Iterator[TrialSet]:
     for file in VALUES:
         correctness = partial(_blind_verdicts, f"blind_{file}.jsonl", _correct_by_words)
         yield _set(f"blind {file}", file, correctness)
+        turns = partial(_blind_verdicts, f"blind_{file}.jsonl", _told_turn)
+        yield _set(f"blind {file}, turns", "turns", turns, agreement)
         decided = partial(_blind_verdicts, f"blind_{file}.jsonl", _decided)
         yield _set(f"blind {file}, verdicts", f"{file}: verdicts", decided, agreement)
 
@@ -567,6 +569,10 @@ def _named(record: dict[str, Any]) -> float:
 def _correct_by_words(record: dict[str, Any]) -> float:
     score = _answers.by_metric("answer_correctness")
     return score(record["question"], record["answer"], [record["reference"]])
+
+
+def _told_turn(record: dict[str, Any]) -> float:
+    return _turn(_told(record), record["reference"], record["question"])
 
 
 def _blind_swear_words(file: str) -> list[Scored]:

@@ -92,10 +92,6 @@ def test_an_answer_that_repeats_its_reference_says_all_of_it(reference: str) -> 
     assert match is None or match.value == 1.0 or "/" in reference
 
 
-def test_a_measure_word_makes_no_exception() -> None:
-    assert match_reference("一只也没有。", "她没有猫。", "她有几只猫？").value == 1.0
-
-
 YES = """
 yes|yeah|yep|yup|indeed|of course|certainly|absolutely|definitely|right|that's true|it is correct|well, yes
 i think so, sure|可以|能|会|行|需要|要|有|在|好的|当然可以|是的|对|没错|不错|正确|嗯|当然

@@ -55,13 +55,7 @@ _YEAR = re.compile(r"1\d{3}|20\d\d")
 _SCALE: tuple[float, ...] = (0.0, *_DATA["scale"], 1.0)
 _SIMILARITIES = (0.0, 0.5, 0.8, 1.0)
 # What a text must have for a pattern that has this to match: to look for it is faster.
-_CUES = {
-    "half": "half",
-    "半": "半",
-    "/h": "/h",
-    r":\d": ":",
-    "or (": "or ",
-}
+_CUES = {"half": "half", "半": "半", "/h": "/h", r":\d": ":", "or (": "or "}
 
 
 def _cue(pattern: str) -> str:
