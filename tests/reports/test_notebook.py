@@ -133,9 +133,9 @@ def words_of(html: str) -> str:
 def test_an_evaluation_shows_verdict_figures_and_the_case_with_its_marks(failed: Evaluation) -> None:
     assert failed.verdict is not None
     text = repr(failed).splitlines()
-    assert text[0] == f"Evaluation: FAILED: {headline(failed).sentence}"
+    assert text[0] == f"Evaluation: ✗ FAILED: {headline(failed).sentence}"
     assert text[1] == "  2 answers: 0 correct, 2 not judged; 1 flagged: may contain unsupported text"
-    assert re.fullmatch(r"  faithfulness +0\.75 +\[.+\] +missed", text[2])
+    assert re.fullmatch(r"  faithfulness +0\.75 +\[.+\] +>= 0.98  missed +2  words", text[3])
     assert text[-1].startswith(".failed() .worst(3)")
     html = failed._repr_html_()
     told = words_of(html)
@@ -160,7 +160,7 @@ def test_a_comparison_shows_a_slope_for_what_changed_and_its_sentence() -> None:
     assert re.findall(r'<line class="bad"[^>]* y1="([\d.]+)" y2="([\d.]+)"', html) == [("22.0", "132.0")]
     assert "q0, q1, q2, q3, q4 and 6 more" in words_of(html)
     assert words_of(html).count("got worse") >= 5
-    assert "11 worse, 0 better, 1 same; worse" in repr(compared)
+    assert repr(compared).startswith(f"Comparison: {comparison_sentence(compared)}\n")
 
 
 def test_a_corpus_shows_ten_documents_and_a_sample_its_truth() -> None:

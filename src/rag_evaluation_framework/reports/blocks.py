@@ -692,7 +692,7 @@ class Screen(msgspec.Struct):
         title = said.word if self.plain else said.title
         pieces: list[Piece] = [Styled(title, f"{BOLD} {said.style}".strip()), ": "] if title else []
         hang = said.hang if said.hang is not None else len(title) + 2 if title else 0
-        self.say(said.of, *pieces, said.sentence, hang=hang)
+        self.say(said.of, *pieces, said.sentence if pieces else Styled(said.sentence, BOLD), hang=hang)
         for line in said.lines:
             self.say(one_line(line, 1000), indent=2 if said.word in ("NOT EVALUATED", "INCOMPLETE") else hang)
 

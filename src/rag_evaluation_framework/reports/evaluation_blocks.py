@@ -14,8 +14,6 @@ from pathlib import Path
 from shlex import join, quote
 from typing import Any, TypeAlias
 
-from msgspec.structs import replace
-
 from rag_evaluation_framework.datasets.row_fields import SHOWN, RowReading
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.agent_shapes import DEFAULT_PATH
@@ -128,8 +126,7 @@ def describe_evaluation(
     if reading and holds_rows(evaluation):
         yield from describe_reading(reading_of_run(evaluation))
         yield blocks.GAP
-    said = headline(evaluation)
-    yield replace(said, sentence=claim_of(evaluation, said))
+    yield headline(evaluation)
     # Figures of a part of the answers decide nothing, and few answers show nothing.
     is_short = evaluation.verdict is not None and (
         verdict.word == "incomplete"
@@ -147,13 +144,6 @@ def describe_evaluation(
         yield blocks.GAP
     yield from _runs(evaluation)
     yield blocks.Steps(way_on(evaluation))
-
-
-def claim_of(evaluation: Evaluation, said: blocks.Headline) -> str:
-    """Say in a sentence what came of it: of systems without a gate what may be claimed."""
-    comparison = evaluation.comparison
-    is_compared = evaluation.kind == "systems" and comparison is not None and comparison.metrics
-    return systems_sentence(comparison) if comparison and is_compared and not said.word else said.sentence
 
 
 # The answers behind a verdict.
@@ -628,9 +618,12 @@ def headline(evaluation: Evaluation) -> Headline:
     verdict = verdict_of(evaluation)
     said = [*_SITUATIONS[verdict.word](evaluation, verdict)]
     first, *others = said or [f"{reason}." for reason in verdict.reasons]
+    comparison = evaluation.comparison
+    if evaluation.kind == "systems" and verdict.word == "no gate" and comparison and comparison.metrics:
+        first = systems_sentence(comparison)
     lines = dict.fromkeys([*others, *_more_lines(evaluation, verdict)])
     if verdict.word == "no gate":
-        return Headline("", "", f"{first[0].upper()}{first[1:]}", tuple(lines))
+        return Headline("", "", first if comparison else f"{first[0].upper()}{first[1:]}", tuple(lines))
     return Headline(MARKS[verdict.word], verdict.word.upper(), first, tuple(lines))
 
 

@@ -7,28 +7,30 @@ underlined, and to what was retrieved, by rank.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any
+
+from msgspec.structs import replace
 
 from rag_evaluation_framework.extensions import extra_module
 from rag_evaluation_framework.reports import blocks, facts
 from rag_evaluation_framework.reports.blocks import Screen
 from rag_evaluation_framework.reports.description import describe
-from rag_evaluation_framework.reports.evaluation_blocks import MARKS, claim_of, headline
-from rag_evaluation_framework.reports.facts import FigureRow, compared_rows, list_figures, verdict_of
+from rag_evaluation_framework.reports.facts import FigureRow, list_figures
 from rag_evaluation_framework.reports.html import render_answer, render_blocks
 from rag_evaluation_framework.reports.messages.comparison_sentences import called, names_of, short_names
-from rag_evaluation_framework.reports.sweep_blocks import sweep_advice
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.run_store import CELLS
 from rag_evaluation_framework.results.verdicts import AnswerChanges, ChangedAnswer
 from rag_evaluation_framework.text.display import Html, display, element, short_text
 
-_LINES = 6
-"""How many figures a text of at most ten lines has room for."""
-_FIGURES, _CASES, _CONTEXTS, _SLOPES, _PLOTTED, _ASKED = 12, 5, 5, 40, 40, 100
-_TRACK, _EDGE = 160, 6
+_LINES = 8
+_CASES, _SLOPES, _PLOTTED = 5, 40, 40
+_HINTS = {
+    Evaluation: ".failed() .worst(3) .to_pandas() .report(path) print(…)",
+    Comparison: ".answers[0].worse .to_dict() print(…)",
+}
+"""What can be done next, at the end of a text of at most ten lines."""
 
 
 def render(thing: Evaluation | Comparison | Row, *, as_text: bool = False) -> str:
@@ -39,16 +41,9 @@ def render(thing: Evaluation | Comparison | Row, *, as_text: bool = False) -> st
         answer = facts.describe_case(facts.cases_of(thing, facts.sample_name(thing)), hang=0)
         return display(element("p", element("b", answer.name)), render_answer(answer, is_asked=False))
     if as_text:
-        return _comparison_text(thing) if isinstance(thing, Comparison) else _evaluation_text(thing)
+        return _text(thing, _HINTS[type(thing)])
     slopes = _slopes(thing) if isinstance(thing, Comparison) else ()
     return display(*render_blocks(describe(thing)), *slopes)
-
-
-def claim(evaluation: Evaluation) -> str:
-    """Say in a sentence what came of it: of a sweep what to take, of systems what may be claimed."""
-    if CELLS in evaluation.head.configuration and evaluation.parts and evaluation.outcome.completed:
-        return " ".join(take for take, _ in sweep_advice(evaluation).sentences.values())
-    return claim_of(evaluation, headline(evaluation))
 
 
 def _figures(evaluation: Evaluation) -> list[tuple[str, FigureRow]]:
@@ -79,7 +74,8 @@ def plot(evaluation: Evaluation) -> Any:
             axes.plot([each.bound] * 2, [row - 0.35, row + 0.35], color="0.4")
     axes.set(xlim=(-0.02, 1.02), ylim=(max(1, len(shown)) - 0.5, -0.5))
     axes.set_yticks(range(len(shown)), [short_text(name, 40) for name, _ in shown])
-    axes.set_title(short_text(_verdict_text(evaluation), 100), loc="left", fontsize=10)
+    said = next((each for each in describe(evaluation) if isinstance(each, blocks.Headline)), "")
+    axes.set_title(short_text(str(said), 100), loc="left", fontsize=10)
     axes.spines[["top", "right", "left"]].set_visible(False)
     pyplot.close(drawn)
     return drawn
@@ -88,57 +84,22 @@ def plot(evaluation: Evaluation) -> Any:
 # A few lines.
 
 
-def _verdict_text(evaluation: Evaluation) -> str:
-    word = verdict_of(evaluation).word
-    return (f"{word.upper()}: " if word in MARKS else "") + claim(evaluation)
-
-
-def _evaluation_text(evaluation: Evaluation) -> str:
-    screen = Screen()
-    screen.say(blocks.one_line(f"Evaluation: {_verdict_text(evaluation)}", 98))
-    for line in islice(facts.counts_sentences(evaluation), 1):
-        screen.say(line, indent=2)
-    found = _figures(evaluation)
-    rows = [[name, each.value, each.interval, each.demand.status] for name, each in found[:_LINES]]
-    _add_rows(
-        screen, [blocks.Column(flexible=True), blocks.right(""), "", ""], rows, more=len(found) - len(rows)
-    )
-    screen.say(".failed() .worst(3) .to_pandas() .report(path) print(…)")
-    return str(screen)
-
-
-def _comparison_text(comparison: Comparison) -> str:
-    counts = [
-        f"{len(each.worse):,} worse, {len(each.better):,} better, {each.same:,} same"
-        for each in comparison.answers[:1]
-        if len(comparison.contenders) == 1
-    ]
-    names = blocks.listed([blocks.one_line(each) for each in comparison.contenders[:3]])
-    screen = Screen()
-    said = counts[0] if counts else f"{names} with {comparison.baseline}"
-    screen.say(blocks.one_line(f"Comparison: {said}; {comparison.verdict}", 98))
-    rows = [
-        [each.metric, f"{each.before} → {each.now}", each.difference, each.finding.text]
-        for each in compared_rows(comparison)[:_LINES]
-    ]
-    more = len(comparison.metrics) - len(rows)
-    _add_rows(screen, [blocks.Column(flexible=True), "", "", ""], rows, more=more)
-    screen.say(".answers[0].worse .to_dict() print(…)")
-    return str(screen)
-
-
-def _add_rows(
-    screen: Screen, columns: Sequence[blocks.Column | str], rows: Sequence[Sequence[str]], *, more: int
-) -> None:
-    """Add the rows of a table without its header."""
-    if not rows:
-        return
-    lines = Screen(width=screen.width)
-    lines.table(columns, rows)
-    for line in str(lines).splitlines()[-len(rows) :]:
-        screen.say(line, indent=2 - (len(line) - len(line.lstrip())))
-    if more > 0:
-        screen.say(f"  and {more:,} more")
+def _text(thing: Evaluation | Comparison, hint: str) -> str:
+    """Return the headline, the sentence after it, and the first rows of the first table."""
+    described: list[blocks.Block] = []
+    for block in describe(thing, samples=False, reading=False):
+        if isinstance(block, blocks.Headline):
+            described.append(replace(block, lines=()))
+        elif isinstance(block, blocks.Line) and any(
+            isinstance(each, blocks.Headline) for each in described[-1:]
+        ):
+            described.append(block)
+        elif isinstance(block, blocks.Table):
+            described.append(block)
+            break
+    lines = str(Screen().draw(described)).splitlines()
+    more = ["  …"] if len(lines) > _LINES else []
+    return "\n".join([f"{type(thing).__name__}: {lines[0]}", *lines[1:_LINES], *more, hint])
 
 
 def _row_text(row: Row) -> str:

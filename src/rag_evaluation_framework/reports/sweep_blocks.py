@@ -36,16 +36,11 @@ def describe_sweep(
     cells, configuration = sweep.parts, sweep.head.configuration
     if not sweep.outcome.completed:
         of = counted(len(configuration["cells"]), "combination")
-        yield blocks.prose(
-            blocks.Drawn("… INCOMPLETE", "INCOMPLETE", f"{blocks.BOLD} {blocks.DOUBT}"),
-            f"  {len(cells):,} of {of} begun: {blocks.one_line(sweep.outcome.reason or '', 300)}",
-            hang=4,
-        )
+        reason = blocks.one_line(sweep.outcome.reason or "", 300)
+        yield blocks.Headline("…", "INCOMPLETE", f"{len(cells):,} of {of} begun: {reason}", ())
     advice = sweep_advice(sweep)
     for take, why in advice.sentences.values() if sweep.outcome.completed else ():
-        yield blocks.prose(blocks.Styled(take, blocks.BOLD if len(cells) > 1 else ""))
-        for line in why:
-            yield blocks.prose(line, indent=2)
+        yield blocks.Headline("", "", take, why, hang=2)
     yield blocks.GAP
     yield from _counts(sweep, unread or {})
     for group in _by_k(sweep):

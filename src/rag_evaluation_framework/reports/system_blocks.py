@@ -178,9 +178,10 @@ def describe_ranking(
     figures = [each for part in ranking.parts.values() for each in part.metrics.values()]
     questions = counted(max((each.n_scored for each in figures), default=0), "question")
     if comparison is not None and comparison.metrics:
-        yield blocks.prose(f"{systems_sentence(comparison)} ({questions})")
+        said = f"{systems_sentence(comparison)} ({questions})"
     else:
-        yield blocks.prose(f"{blocks.listed([*map(blocks.one_line, ranking.parts)])}: {questions}")
+        said = f"{blocks.listed([*map(blocks.one_line, ranking.parts)])}: {questions}"
+    yield blocks.Headline("", "", said, ())
     yield blocks.GAP
     yield from describe_systems(ranking, unit="question")
     for name, part in ranking.parts.items():
