@@ -14,7 +14,7 @@ from fault_agent import RunningServer
 from cases import tables_beside
 from command_lines import commands_next, ok, rag_eval_ended
 from rag_evaluation_framework.evaluation.benchmarks import KeptBenchmark
-from rag_evaluation_framework.reports.history_blocks import pace_sentence
+from rag_evaluation_framework.reports.messages.history_sentences import pace_sentence
 from rag_evaluation_framework.results.benchmark_history import Pace, add_record, compared, throughput_figures
 from rag_evaluation_framework.results.summaries import latency_figures
 

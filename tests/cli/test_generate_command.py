@@ -17,7 +17,7 @@ from acceptance.projects import crane_question
 from cases import tables_beside
 from command_lines import commands_next, rag_eval_ended
 from rag_evaluation_framework import read_dataset
-from rag_evaluation_framework.reports import dataset_blocks
+from rag_evaluation_framework.reports.messages import dataset_sentences
 from rag_evaluation_framework.synthesis.drafts import Drafts
 
 TABLES = tables_beside(__file__)
@@ -201,7 +201,7 @@ def test_upload_says_what_was_sent_and_what_else_is_there(documents: Path) -> No
 
 
 def test_every_reason_to_turn_a_question_away_is_put_in_words() -> None:
-    source = Path(dataset_blocks.__file__).parents[1] / "synthesis"
+    source = Path(dataset_sentences.__file__).parents[2] / "synthesis"
     given = {
         reason
         for module in source.rglob("*.py")
@@ -211,7 +211,7 @@ def test_every_reason_to_turn_a_question_away_is_put_in_words() -> None:
         )
     }
     assert {"near-duplicate", "unknown-chunk-id", "nothing-to-ask", "one-document"} <= given
-    assert {reason for reason in given if not dataset_blocks.in_words(reason, Drafts())} == set()
+    assert {reason for reason in given if not dataset_sentences.in_words(reason, Drafts())} == set()
 
 
 def test_far_fewer_questions_than_asked_for_are_said(documents: Path) -> None:

@@ -205,7 +205,7 @@ def test_expected_document_without_its_passage_is_named_so() -> None:
     asked, first = ticket(relevant_spans=spans), hit(0, START)
     assert reason(asked, hits=(first,)) == "retrieval miss: retrieved fares.md, but not the expected passage"
     half = reason(asked, hits=(hit(0, START + 40),))
-    assert half == "expected passage cut by a chunk edge: retrieved fares.md, but not the whole passage"
+    assert half == "cut passage: retrieved fares.md, but not the whole passage"
     by_document = ticket(relevant_documents={"fares.md": 1})
     elsewhere = Hit(id="fares.md", text=OTHER)
     found = reason(by_document, hits=(elsewhere,))

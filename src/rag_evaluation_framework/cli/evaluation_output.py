@@ -356,10 +356,10 @@ def progress_told(
     finally:
         line.finish()
         if judge is not None and spending is not None and (spending.calls or not is_gone):
-            from rag_evaluation_framework.reports.dataset_blocks import spending_text
+            from rag_evaluation_framework.reports.messages.dataset_sentences import spending_text
 
             click.echo(spending_text(judge.name, spending, failed_votes=judge.failed_votes), err=True)
         if any((decided := getattr(methods.support, "decided", {})).values()):
-            from rag_evaluation_framework.reports.dataset_blocks import stages_text
+            from rag_evaluation_framework.reports.messages.dataset_sentences import stages_text
 
             click.echo(stages_text(decided), err=True)

@@ -16,7 +16,8 @@ from rag_evaluation_framework.judging.judge_card import FOLDER as CARDS
 from rag_evaluation_framework.judging.judge_card import calls_of_a_card, keep_card, make_card
 from rag_evaluation_framework.judging.methods import Scoring, opened_methods
 from rag_evaluation_framework.models.chat import HOW_TO_JUDGE
-from rag_evaluation_framework.reports.dataset_blocks import describe_judge_card, spending_text
+from rag_evaluation_framework.reports.dataset_blocks import describe_judge_card
+from rag_evaluation_framework.reports.messages.dataset_sentences import spending_text
 
 # Those that name a judge, without the rubric and without remembered verdicts: a card is measured anew.
 _JUDGE = with_all(

@@ -53,7 +53,8 @@ def command(
     if not is_default and not results_dir.is_dir():
         told = f"--results-dir: there is no folder {results_dir}. Leave it out to read the runs alone."
         raise UsageError(told)
-    from rag_evaluation_framework.reports.history_blocks import describe_trends, trend_sentence
+    from rag_evaluation_framework.reports.history_blocks import describe_trends
+    from rag_evaluation_framework.reports.messages.history_sentences import trend_sentence
     from rag_evaluation_framework.results.trend import metric_trends, stored_documents
 
     documents = stored_documents(runs_dir, results_dir, dataset=given["dataset"])

@@ -29,7 +29,7 @@ GOOD, BAD, DOUBT, DIM, BOLD = "green", "red", "yellow", "dim", "bold"
 STYLES = {
     **dict.fromkeys(("passed", "met", "better", "no worse"), GOOD),
     **dict.fromkeys(("failed", "missed", "worse"), BAD),
-    **dict.fromkeys(("undecided", "thresholds met", "not evaluated", "incomplete"), DOUBT),
+    **dict.fromkeys(("undecided", "thresholds met", "not evaluated", "incomplete", "too few"), DOUBT),
 }
 """The colour of a word of a verdict."""
 
@@ -121,6 +121,15 @@ class Headline(msgspec.Struct, frozen=True):
     lines: tuple[str, ...]
     of: str = ""
     hang: int | None = None
+    color: str = ""
+
+    @classmethod
+    def of_sentence(
+        cls, sentence: str, *, color: str = "", lines: tuple[str, ...] = (), of: str = "", hang: int = 0
+    ) -> Headline:
+        """Return a sentence that begins with the verdict and a colon."""
+        word, _, rest = sentence.partition(": ")
+        return cls("", word if rest else "", rest or word, lines, of, hang, color)
 
     @property
     def title(self) -> str:
@@ -130,7 +139,7 @@ class Headline(msgspec.Struct, frozen=True):
     @property
     def style(self) -> str:
         """The color of the verdict."""
-        return STYLES.get(self.word.partition(",")[0].lower(), "")
+        return self.color or STYLES.get(self.word.partition(",")[0].lower(), "")
 
     def __str__(self) -> str:
         return f"{self.of}{self.title}: {self.sentence}" if self.word else f"{self.of}{self.sentence}"

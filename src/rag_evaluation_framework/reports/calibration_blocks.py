@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import ceil, floor
 
 from rag_evaluation_framework.datasets.annotator_agreement import AgreementFigure
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.metrics.declaration import known_metric
 from rag_evaluation_framework.reports import blocks
-from rag_evaluation_framework.results.calibration import Calibration, LabelMatch
+from rag_evaluation_framework.reports.messages.calibration_sentences import estimate_text, matching, notes
+from rag_evaluation_framework.results.calibration import Calibration
 from rag_evaluation_framework.results.metric_calibration import MetricCalibration
 from rag_evaluation_framework.results.model_calibration import ModelBand
 from rag_evaluation_framework.statistics.agreement import Estimate
 from rag_evaluation_framework.statistics.prediction_powered import CorrectedEstimate
 
-_NAMED_ANNOTATORS = 5
 _SOURCES = {
     "given": "given",
     "yes or no": "the metric says yes or no",
@@ -26,7 +25,7 @@ _SOURCES = {
 
 def describe_calibration(report: Calibration, *, confidence: float = 0.95) -> blocks.Blocks:
     """Add what matched, the agreement, the thresholds, the corrected figures, and what to make of them."""
-    yield blocks.prose(f"{blocks.one_line(report.run)}: {_matching(report.match)}", hang=2)
+    yield blocks.prose(f"{blocks.one_line(report.run)}: {matching(report.match)}", hang=2)
     yield blocks.GAP
     yield blocks.prose("agreement with people")
     yield from _agreement(report)
@@ -38,7 +37,7 @@ def describe_calibration(report: Calibration, *, confidence: float = 0.95) -> bl
     yield blocks.prose("what people would say of the whole run")
     yield from _corrected(report, confidence)
     yield blocks.GAP
-    for note in _notes(report):
+    for note in notes(report):
         yield blocks.prose(note, hang=2)
     yield blocks.GAP
     yield from _describe_manifest_lines(report)
@@ -82,21 +81,6 @@ def _describe_model_lines(model: ModelBand) -> blocks.Blocks:
     yield blocks.prose(f"support: entailment(path=…, low={model.low:g}, high={model.high:g})", indent=2)
 
 
-def _matching(match: LabelMatch) -> str:
-    names = ", ".join(map(blocks.one_line, match.annotators[:_NAMED_ANNOTATORS]))
-    names += ", …" if len(match.annotators) > _NAMED_ANNOTATORS else ""
-    text = (
-        f"{counted(match.n_matched, 'answer')} of {match.n_samples:,} labelled "
-        f"by {counted(len(match.annotators), 'annotator')} ({names})"
-    )
-    if match.n_other_answer:
-        text += f"; {match.n_other_answer:,} labelled for another answer than the run's"
-    if match.n_unknown:
-        text += f"; {match.n_unknown:,} labelled that the run does not have"
-        text += f" (all splits are in {match.whole_results})" if match.whole_results else ""
-    return text
-
-
 def _agreement(report: Calibration) -> blocks.Blocks:
     yield blocks.table(
         [
@@ -107,10 +91,10 @@ def _agreement(report: Calibration) -> blocks.Blocks:
             ),
             (blocks.Column("label", leaves=blocks.COUNT), metric.field),
             (blocks.right("labels", leaves=blocks.COUNT), f"{metric.n_labels:,}"),
-            ("Spearman", _estimate(metric.spearman)),
-            (blocks.Column("Pearson", leaves=blocks.SIZE), _estimate(metric.pearson)),
-            ("AUROC", _estimate(metric.auroc)),
-            ("kappa", "–" if metric.threshold is None else _estimate(metric.threshold.kappa)),
+            ("Spearman", estimate_text(metric.spearman)),
+            (blocks.Column("Pearson", leaves=blocks.SIZE), estimate_text(metric.pearson)),
+            ("AUROC", estimate_text(metric.auroc)),
+            ("kappa", "–" if metric.threshold is None else estimate_text(metric.threshold.kappa)),
             (blocks.Column("people", leaves=blocks.DIFFERENCE), _people(metric.people_on_yes)),
         ]
         for metric in report.metrics
@@ -133,10 +117,13 @@ def _thresholds(report: Calibration) -> blocks.Blocks:
                 ("yes", str(found.threshold)),
                 (blocks.right("yes: right/wrong", leaves=blocks.COUNT), called_yes),
                 (blocks.right("no: wrong/right", leaves=blocks.COUNT), called_no),
-                ("precision", _estimate(figures.precision)),
-                ("recall", _estimate(figures.recall)),
-                (blocks.Column("F1", leaves=blocks.BY), _estimate(figures.f1)),
-                (blocks.Column("balanced", leaves=blocks.DIFFERENCE), _estimate(figures.balanced_accuracy)),
+                ("precision", estimate_text(figures.precision)),
+                ("recall", estimate_text(figures.recall)),
+                (blocks.Column("F1", leaves=blocks.BY), estimate_text(figures.f1)),
+                (
+                    blocks.Column("balanced", leaves=blocks.DIFFERENCE),
+                    estimate_text(figures.balanced_accuracy),
+                ),
                 (blocks.Column("threshold", leaves=blocks.SIZE), source),
             ]
         )
@@ -178,55 +165,5 @@ def _corrected_row(
     ]
 
 
-def _notes(report: Calibration) -> Iterator[str]:
-    for metric in report.metrics:
-        yield f"{metric.metric}: {metric.verdict}; {_details(metric)}"
-        if metric.against is not None:
-            yield f"{metric.metric}: {metric.against}"
-        if metric.no_suggestion is not None:
-            yield f"{metric.metric}: no threshold suggested: {metric.no_suggestion}"
-        if metric.not_random is not None:
-            yield f"{metric.metric}: {metric.not_random}"
-    for name, reason in report.unlabelled.items():
-        yield f"{name}: not calibrated: {reason}"
-    if report.unpaired:
-        yield f"no human label goes with {', '.join(report.unpaired)}: --pair METRIC=FIELD names one"
-    yield (
-        "corrected: prediction-powered (PPI++), for labels drawn at random from the run; Wilson's "
-        "interval for shares, Student's t for means. Other intervals: Wilson's for shares, else "
-        "bootstrap over answers"
-    )
-
-
-def _details(metric: MetricCalibration) -> str:
-    parts = [metric.merging, f"{metric.n_yes:,} of {metric.n_labels:,} are yes"]
-    if metric.is_turned_round:
-        parts.append("less of the metric means more of the label")
-    if metric.n_unscored_labels:
-        unscored = counted(metric.n_unscored_labels, "labelled answer has", "labelled answers have")
-        parts.append(f"{unscored} no score")
-    if metric.n_undecided:
-        parts.append(f"{metric.n_undecided:,} tied, left out")
-    if metric.reliability is not None:
-        error = metric.reliability.expected_calibration_error
-        parts.append(f"read as a probability it is off by {error:.2f} on average")
-    if metric.rogan_gladen is not None:
-        rate = _estimate(Estimate(metric.rogan_gladen.value, metric.rogan_gladen.interval))
-        parts.append(f"share by sensitivity and specificity (Rogan–Gladen) {rate}")
-    if metric.people is not None:
-        people = metric.people
-        shared = counted(people.n_queries, "answer")
-        parts.append(f"people among themselves, {people.measure} {blocks.figure(people.value)} on {shared}")
-    return "; ".join(parts)
-
-
-def _estimate(estimate: Estimate) -> str:
-    if estimate.value is None:
-        return "–"
-    interval = estimate.interval
-    ends = "" if interval is None else f" [{interval.low:.2f}, {interval.high:.2f}]"
-    return f"{estimate.value:.2f}{ends}"
-
-
 def _people(agreement: AgreementFigure | None) -> str:
-    return "–" if agreement is None else _estimate(Estimate(agreement.value, agreement.interval))
+    return "–" if agreement is None else estimate_text(Estimate(agreement.value, agreement.interval))

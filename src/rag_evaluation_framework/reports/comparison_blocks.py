@@ -66,10 +66,10 @@ def comparison_headline(
     comparison: Comparison, changes: AnswerChanges | None = None, *, of: str = ""
 ) -> blocks.Headline:
     """Return what may be claimed of a contender, by default of the only one, and what answers share."""
-    word, _, rest = comparison_sentence(comparison, changes).partition(": ")
     traits = () if changes is None else changes.traits[: 1 if of else 2]
     lines = tuple(map(trait_sentence, traits))
-    return blocks.Headline("", word if rest else "", rest or word, lines, of=of, hang=2 if of else 0)
+    said = comparison_sentence(comparison, changes)
+    return blocks.Headline.of_sentence(said, lines=lines, of=of, hang=2 if of else 0)
 
 
 def _list_changed(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.reports import blocks
-from rag_evaluation_framework.results.experiments import LEAST_UNITS, ExperimentResult
+from rag_evaluation_framework.reports.messages.comparison_sentences import experiment_sentence
+from rag_evaluation_framework.results.experiments import ExperimentResult
 from rag_evaluation_framework.statistics.intervals import Interval
 
 _STYLES = {
@@ -17,32 +18,9 @@ _STYLES = {
 _LAST_LOOKS = 10
 
 
-def experiment_sentence(result: ExperimentResult) -> str:
-    """Say what may be said of an experiment today."""
-    experiment, look = result.experiment, result.latest
-    planned = experiment.planned_units
-    effect = f"{experiment.minimum_effect:g} in {experiment.metrics[0]}"
-    if look is None:
-        return (
-            f"Not begun: {counted(planned, 'unit')} of both variants show a difference of {effect} in "
-            f"{experiment.power:.0%} of all cases; each needs {LEAST_UNITS} for a first look"
-        )
-    moved = (
-        f"{experiment.metrics[0]} is {blocks.figure(look.means[1])} against {blocks.figure(look.means[0])}"
-    )
-    if result.word == "winner":
-        return f"{result.winner} wins: {moved}, shown on {result.decided_on}"
-    if result.word == "too small":
-        return f"No winner: {moved}; the difference is shown, but smaller than the {effect} that matter"
-    if result.word == "no winner":
-        return f"No winner: {moved}, and {counted(result.units, 'unit')} are as many as were planned"
-    return f"No winner yet: {moved}; {result.units:,} of {counted(planned, 'planned unit')}"
-
-
 def describe_experiment(result: ExperimentResult) -> blocks.Blocks:
     """Add the decision, the last looks at the metric that decides, and the other metrics at the latest."""
-    word, colon, rest = experiment_sentence(result).partition(":")
-    yield blocks.prose(blocks.Styled(word, f"{blocks.BOLD} {_STYLES[result.word]}"), f"{colon}{rest}")
+    yield blocks.Headline.of_sentence(experiment_sentence(result), color=_STYLES[result.word])
     rows = [row for metric in result.looks for row in _rows(result, metric)]
     if rows:
         yield blocks.GAP

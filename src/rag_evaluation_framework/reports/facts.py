@@ -16,20 +16,15 @@ from msgspec.structs import replace
 
 from rag_evaluation_framework.datasets.golden_contexts import spans_of_contexts
 from rag_evaluation_framework.errors import counted
-from rag_evaluation_framework.judging.verdict import (
-    AnswerCounts,
-    AnswerVerdict,
-    Flag,
-    name_of_state,
-    original_sample_id,
-)
+from rag_evaluation_framework.judging.verdict import AnswerCounts, AnswerVerdict, Flag, original_sample_id
 from rag_evaluation_framework.metrics.declaration import PASS_RATE, without_parameters
 from rag_evaluation_framework.records.citations import SpanCitation
 from rag_evaluation_framework.records.documents import CharacterSpan, Document
 from rag_evaluation_framework.records.responses import Hit
-from rag_evaluation_framework.records.scores import PROBABILITY_UNSUPPORTED, Blame, BlameKind, Score
+from rag_evaluation_framework.records.scores import PROBABILITY_UNSUPPORTED, Blame, Score
 from rag_evaluation_framework.records.steps import median_uses
 from rag_evaluation_framework.reports import blocks
+from rag_evaluation_framework.reports.messages.verdict_sentences import name_kind
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.run_data import NO_DOCUMENTS, KeptDocuments
@@ -37,15 +32,6 @@ from rag_evaluation_framework.results.run_evaluations import KEPT, worst_rows
 from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.results.verdicts import Check, GatedMetric, Regressions, Threshold, Verdict
 
-KINDS: Mapping[BlameKind, str] = {
-    "retrieval_missed": "retrieval miss",
-    "cut_passage": "expected passage cut by a chunk edge",
-    "not_used": "retrieved but not used",
-    "contradicted": "contradicts its sources",
-    "wrong_citation": "wrong citation",
-    "unknown": "cause unknown",
-}
-"""Where an answer failed, in words."""
 FLAGS: Mapping[Flag, str] = {
     "unsupported_text": "may contain unsupported text",
     "wrong_citation": "wrong citation",
@@ -224,7 +210,7 @@ def _fault_of(
     if blame.kind not in (verdict.cause, *verdict.flags):
         return None
     fault = _fault(row, blame, is_listed=is_listed)
-    return None if fault == KINDS[blame.kind] else fault
+    return None if fault == name_kind(blame.kind) else fault
 
 
 def verdict_sentence(row: Row, verdict: AnswerVerdict, *, by: str | None = None) -> str:
@@ -256,7 +242,7 @@ def changes_of(claim: Mapping[str, Any], text: str) -> Iterator[str]:
 
 def _fault(row: Row, blame: Blame, *, is_listed: bool) -> str:
     came, needed = retrieved_names(row), needed_names(row)
-    word = KINDS[blame.kind]
+    word = name_kind(blame.kind)
     if blame.kind == "retrieval_missed":
         return f"{word}: {_not_retrieved(row, blame, came, needed, is_listed=is_listed)}"
     if blame.kind == "cut_passage":
@@ -401,12 +387,7 @@ def _changed(claim: Mapping[str, Any]) -> list[tuple[int, int]]:
 
 def kind_of(row: Row) -> str:
     """Return the kind of failure in words: the cause where it is known, else the state."""
-    return KINDS["unknown"] if row.verdict is None else name_of_kind(row.verdict.failure_kind)
-
-
-def name_of_kind(kind: str) -> str:
-    """Return a cause, or the state of a wrong answer without a known cause, in words."""
-    return KINDS.get(kind) or name_of_state(kind)  # type: ignore[call-overload]
+    return name_kind("unknown" if row.verdict is None else row.verdict.failure_kind)
 
 
 def counts_sentence(counts: AnswerCounts) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.reports import blocks
 from rag_evaluation_framework.reports.messages.comparison_sentences import short_names
-from rag_evaluation_framework.results.benchmark_history import BUSY, is_percentile
+from rag_evaluation_framework.reports.messages.history_sentences import (
+    expected_range,
+    milliseconds,
+    pace_sentence,
+    percentiles,
+    rate,
+    trend_sentence,
+)
+from rag_evaluation_framework.results.benchmark_history import BUSY
 from rag_evaluation_framework.results.run_store import DEFAULT_RUNS_DIRECTORY, in_runs
 from rag_evaluation_framework.results.trend import LEAST_RUNS, MetricTrend
 from rag_evaluation_framework.text.display import duration
@@ -23,41 +31,12 @@ if TYPE_CHECKING:
 _STEPS = "▁▂▃▄▅▆▇█"
 _LONGEST_LINE = 20
 _WORDS = {"regression": "worse", "improvement": "better", "steady": "steady", "too few": "too few"}
-_STYLES = {"worse": blocks.BAD, "better": blocks.GOOD, "too few": blocks.DOUBT}
-
-
-def trend_sentence(trends: Sequence[MetricTrend]) -> str:
-    """Say which metrics have left what earlier runs lead to expect."""
-    if not trends:
-        return "Nothing to tell: the latest run has no metric"
-    by_verdict = {
-        verdict: [each for each in trends if each.verdict == verdict]
-        for verdict in ("regression", "improvement", "steady", "too few")
-    }
-    for verdict, side in (("regression", "worse"), ("improvement", "better")):
-        if found := by_verdict[verdict]:
-            told = [f"{each.metric} is {blocks.figure(each.current.value)}" for each in found[:3]]
-            which = f"{_expected(found[0])} was expected" if len(found) == 1 else "none of it was expected"
-            runs = counted(len(found[0].history), "run")
-            return f"{side.capitalize()}: {blocks.listed(told)}; {which} after {runs}"
-    if steady := by_verdict["steady"]:
-        are = counted(len(steady), "metric is", "metrics are")
-        return f"Steady: {are} where earlier runs lead to expect"
-    return f"Too few to tell: {by_verdict['too few'][0].reason}"
-
-
-def _expected(trend: MetricTrend) -> str:
-    return (
-        blocks.NOTHING if trend.low is None else f"[{blocks.figure(trend.low)}, {blocks.figure(trend.high)}]"
-    )
 
 
 def describe_trends(trends: Sequence[MetricTrend], *, runs: Path = DEFAULT_RUNS_DIRECTORY) -> blocks.Blocks:
     """Add the verdict, then each metric with its course, its latest value and what was expected."""
-    word, colon, rest = trend_sentence(trends).partition(":")
-    yield blocks.prose(
-        blocks.Styled(word, f"{blocks.BOLD} {_STYLES.get(word.lower(), '')}".strip()), f"{colon}{rest}"
-    )
+    said = blocks.Headline.of_sentence(trend_sentence(trends))
+    yield said
     if not trends:
         return
     yield blocks.GAP
@@ -66,8 +45,8 @@ def describe_trends(trends: Sequence[MetricTrend], *, runs: Path = DEFAULT_RUNS_
             ("metric", each.metric),
             (blocks.Column("course", leaves=blocks.BAR), blocks.Drawn(course(each), "", is_bar=True)),
             (blocks.right("latest"), blocks.figure(each.current.value)),
-            ("expected", _expected(each)),
-            ("verdict", blocks.Styled(_WORDS[each.verdict], _STYLES.get(_WORDS[each.verdict], ""))),
+            ("expected", expected_range(each)),
+            ("verdict", blocks.result(_WORDS[each.verdict])),
             (blocks.right("earlier runs", leaves=blocks.COUNT), f"{len(each.history):,}"),
             (
                 blocks.Column("by", leaves=blocks.BY),
@@ -82,7 +61,7 @@ def describe_trends(trends: Sequence[MetricTrend], *, runs: Path = DEFAULT_RUNS_
             "Expected: where the next run of an unchanged system falls in 19 of 20 cases.", indent=2
         )
     for reason in dict.fromkeys(each.reason for each in trends if each.reason):
-        if reason not in rest:  # which the headline has said
+        if reason not in said.sentence:  # which the headline has said
             names = [each.metric for each in trends if each.reason == reason]
             yield blocks.aside(f"{blocks.listed(names)}: {reason}")
     if excluded := max(each.n_excluded for each in trends):
@@ -143,30 +122,10 @@ def benchmark_document(kept: KeptBenchmark) -> dict[str, Any]:
     }
 
 
-def pace_sentence(kept: KeptBenchmark) -> str:
-    """Say how fast it is, compared with the last time."""
-    pace, latency = kept.pace, kept.latency
-    now = f"{_number(pace.now['queries_per_second'])} questions a second"
-    if pace.before is None:
-        shares = [
-            f"{_percent(name)} within {milliseconds(latency[name])}" for name in _percentiles(latency)[:2]
-        ]
-        return f"Measured for the first time: {', '.join([now, *shares])}"
-    last = _number(pace.before["queries_per_second"])
-    if pace.word == "same":
-        return f"As fast as last time: {now}, last time {last}"
-    if pace.word == "undecided":
-        return f"Undecided: {now}, last time {last}, but {pace.reason}"
-    return f"{pace.word.capitalize()} than last time: {now}, last time {last}"
-
-
 def describe_benchmark(kept: KeptBenchmark, *, again: str) -> blocks.Blocks:
     """Add the sentence, the figures of now and before, what was asked, what was found, where it is kept."""
     pace, now = kept.pace, kept.pace.now
-    word, mark, rest = _parted(pace_sentence(kept))
-    yield blocks.prose(
-        blocks.Styled(word, f"{blocks.BOLD} {_PACE_STYLES[pace.word]}".strip()), f"{mark}{rest}"
-    )
+    yield blocks.Headline.of_sentence(pace_sentence(kept), color=_PACE_STYLES[pace.word])
     if kept.failures:
         told = ", ".join(f"{kind} {number:,}" for kind, number in kept.failures.items())
         failed = f"{now['failed_queries']:,} of {counted(now['total_queries'], 'request')} failed ({told})"
@@ -186,21 +145,16 @@ def describe_benchmark(kept: KeptBenchmark, *, again: str) -> blocks.Blocks:
     yield blocks.Steps(_next(kept, again))
 
 
-def _parted(sentence: str) -> tuple[str, str, str]:
-    mark = min((place for each in (",", ":") if (place := sentence.find(each)) > 0), default=len(sentence))
-    return sentence[:mark], sentence[mark : mark + 1], sentence[mark + 1 :]
-
-
 def _table(kept: KeptBenchmark) -> blocks.Blocks:
     rows: list[list[blocks.Cell]] = []
-    names = _percentiles(kept.latency)
+    names = percentiles(kept.latency)
     for throughput, latency in ((kept.pace.now, kept.latency), *reversed(kept.earlier[-_SHOWN + 1 :])):
         is_now = throughput is kept.pace.now
         memory, day = throughput.get("memory_mb_peak"), datetime.fromisoformat(str(throughput["timestamp"]))
         rows.append(
             [
                 ("measured", "now" if is_now else f"{day:%Y-%m-%d %H:%M}"),
-                (blocks.right("questions/s"), _number(throughput["queries_per_second"])),
+                (blocks.right("questions/s"), rate(throughput["queries_per_second"])),
                 *((blocks.right(name), milliseconds(latency.get(name))) for name in names),
                 (
                     blocks.right("memory", leaves=blocks.SIZE),
@@ -243,23 +197,3 @@ def _next(kept: KeptBenchmark, again: str) -> list[tuple[str, str]]:
     if kept.results is None:
         return [(f"{again} --name weekly", "keep the results too")]
     return [("rag-eval results", "what else is kept")]
-
-
-def _percentiles(latency: Mapping[str, Any]) -> list[str]:
-    return [name for name in latency if is_percentile(name)]
-
-
-def _percent(name: str) -> str:
-    share = float(name[1:])
-    return "half" if share == 50 else f"{share:g} %"
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def milliseconds(value: float | None) -> str:
-    """Write a time that may be less than a millisecond."""
-    if value is None:
-        return blocks.NOTHING
-    return f"{value:.2f} ms" if value < 1 else f"{value:.1f} ms" if value < 10 else duration(value / 1000)

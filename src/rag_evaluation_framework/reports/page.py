@@ -23,8 +23,9 @@ from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.judging.verdict import name_of_state
 from rag_evaluation_framework.records.scores import PART_OF_KIND
 from rag_evaluation_framework.reports import blocks
-from rag_evaluation_framework.reports.facts import name_of_kind, verdict_of
+from rag_evaluation_framework.reports.facts import verdict_of
 from rag_evaluation_framework.reports.messages.comparison_sentences import short_names, trait_sentence
+from rag_evaluation_framework.reports.messages.verdict_sentences import name_kind
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.run_page import GRADE_TONES, MARKS, TONES, run_view
 from rag_evaluation_framework.reports.several_runs_page import MOVEMENTS, comparison_view, sweep_view
@@ -157,7 +158,7 @@ def _templates() -> Any:
         "link": lambda **about: "#" + urlencode(about),
         "marks": MARKS,
         "meaning": blocks.meaning,
-        "name_of_kind": name_of_kind,
+        "name_of_kind": name_kind,
         "name_of_state": name_of_state,
         "part_of_kind": PART_OF_KIND,
         "probability_text": blocks.probability_text,

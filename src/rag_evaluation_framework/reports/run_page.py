@@ -30,6 +30,7 @@ from rag_evaluation_framework.reports.evaluation_blocks import (
     reliability_lines,
 )
 from rag_evaluation_framework.reports.facts import FigureRow, list_figures
+from rag_evaluation_framework.reports.messages.verdict_sentences import name_kind
 from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, groups_of
 from rag_evaluation_framework.results.summaries import Figure
@@ -104,7 +105,7 @@ def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: st
         "columns": _columns(evaluation, figures),
         "filters": list(_filters(evaluation.answers)),
         "wrong": WRONG,
-        "kinds": {kind: facts.name_of_kind(kind) for kind in evaluation.answers.kinds},
+        "kinds": {kind: name_kind(kind) for kind in evaluation.answers.kinds},
         "required": _required(evaluation),
         "supportBy": _supported_by(metrics.values()),
         "notKept": _not_kept(evaluation),
@@ -449,7 +450,7 @@ def _verdict(verdict: AnswerVerdict | None, row: Row, blame: Blame | None) -> di
     """Return the verdict on an answer or a turn, with the cause where it is known."""
     if verdict is None:
         return {}
-    cause = None if verdict.cause is None else facts.why(row, blame) or facts.name_of_kind(verdict.cause)
+    cause = None if verdict.cause is None else facts.why(row, blame) or name_kind(verdict.cause)
     return {**verdict_fields(verdict), **({} if cause is None else {"cause": cause})}
 
 

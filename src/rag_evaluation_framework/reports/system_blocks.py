@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.reports import blocks
+from rag_evaluation_framework.reports.messages.comparison_sentences import systems_sentence
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.summaries import Figure
@@ -117,42 +118,6 @@ def _comparison_details(comparison: Comparison) -> blocks.Blocks:
     tests = "; ".join(dict.fromkeys(each.test for each in comparison.metrics))
     corrected = sum(each.p_value is not None for each in comparison.metrics)
     yield blocks.aside(f"tests: {tests}; Holm's correction over {corrected}")
-
-
-def systems_sentence(comparison: Comparison) -> str:
-    """Say of each contender on how many metrics it is better, worse, undecided."""
-    said = []
-    baseline = blocks.one_line(comparison.baseline)
-    for name in dict.fromkeys(each.contender for each in comparison.metrics):
-        found = [each.finding for each in comparison.metrics if each.contender == name]
-        worse, better, total = found.count("worse"), found.count("better"), len(found)
-        metrics = counted(total, "metric")
-        first, second, count = (
-            (baseline, blocks.one_line(name), worse)
-            if worse >= better
-            else (blocks.one_line(name), baseline, better)
-        )
-        rest = _open_metrics(found.count("undecided"), found.count("same"))
-        on = f"all {metrics}" if count == total > 1 else f"{count:,} of {metrics}"
-        if worse and better:
-            both = f"worse than {baseline} on {worse:,} and better on {better:,}"
-            said.append(f"{blocks.one_line(name)} is {both} of {metrics}{rest}")
-        elif count:
-            said.append(f"{first} is better than {second} on {on}{rest}")
-        else:
-            on_all = "the one metric" if total == 1 else f"all {metrics}"
-            said.append(
-                f"{blocks.one_line(name)} and {baseline} are the same on {on_all}"
-                if found.count("same") == total
-                else f"{blocks.one_line(name)} and {baseline} are not shown to differ: undecided on {on_all}"
-            )
-    return "; ".join(said)
-
-
-def _open_metrics(undecided: int, same: int) -> str:
-    told = [(undecided, "undecided"), (same, "the same")]
-    said = [f"{f'{count:,} are' if count > 1 else 'one is'} {word}" for count, word in told if count]
-    return f"; {'the other ' if len(said) == 1 else ''}{' and '.join(said)}" if said else ""
 
 
 # Ranked runs.

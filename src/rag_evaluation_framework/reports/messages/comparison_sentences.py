@@ -1,4 +1,4 @@
-"""The sentences of comparisons: what may be claimed, what answers share, and which are left out."""
+"""The sentences of comparisons of runs, systems and variants: what may be claimed, what answers share."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.verdict import CORRECT, name_of_state
 from rag_evaluation_framework.reports import blocks
-from rag_evaluation_framework.reports.facts import name_of_kind
 from rag_evaluation_framework.reports.messages.verdict_sentences import (
     compared,
     different_samples,
+    name_kind,
     no_common_question,
     no_longer_confirmed,
 )
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
+from rag_evaluation_framework.results.experiments import LEAST_UNITS, ExperimentResult
 from rag_evaluation_framework.results.verdicts import AnswerChanges, ChangedAnswer, SampleShares, SharedTrait
 
 
@@ -80,7 +81,7 @@ def trait_sentence(trait: SharedTrait) -> str:
     was = {
         "document": f"were answered from {value}",
         "needed": f"need {value}",
-        "why": f"{'have' if trait.moved == 'worse' else 'had'} the same cause: {name_of_kind(trait.value)}",
+        "why": f"{'have' if trait.moved == 'worse' else 'had'} the same cause: {name_kind(trait.value)}",
         "tag": f"have the tag {value}",
         "category": f"are of the category {value}",
         "difficulty": f"are {value} questions",
@@ -156,3 +157,61 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
     if len(names) == 2 and max(map(len, names)) > _LONGEST_NAME:
         return dict(zip(names, ("before", "now"), strict=True))
     return {name: name for name in names}
+
+
+def systems_sentence(comparison: Comparison) -> str:
+    """Say of each contender on how many metrics it is better, worse, undecided."""
+    said = []
+    baseline = blocks.one_line(comparison.baseline)
+    for name in dict.fromkeys(each.contender for each in comparison.metrics):
+        found = [each.finding for each in comparison.metrics if each.contender == name]
+        worse, better, total = found.count("worse"), found.count("better"), len(found)
+        metrics = counted(total, "metric")
+        first, second, count = (
+            (baseline, blocks.one_line(name), worse)
+            if worse >= better
+            else (blocks.one_line(name), baseline, better)
+        )
+        rest = _open_metrics(found.count("undecided"), found.count("same"))
+        on = f"all {metrics}" if count == total > 1 else f"{count:,} of {metrics}"
+        if worse and better:
+            both = f"worse than {baseline} on {worse:,} and better on {better:,}"
+            said.append(f"{blocks.one_line(name)} is {both} of {metrics}{rest}")
+        elif count:
+            said.append(f"{first} is better than {second} on {on}{rest}")
+        else:
+            on_all = "the one metric" if total == 1 else f"all {metrics}"
+            said.append(
+                f"{blocks.one_line(name)} and {baseline} are the same on {on_all}"
+                if found.count("same") == total
+                else f"{blocks.one_line(name)} and {baseline} are not shown to differ: undecided on {on_all}"
+            )
+    return "; ".join(said)
+
+
+def _open_metrics(undecided: int, same: int) -> str:
+    told = [(undecided, "undecided"), (same, "the same")]
+    said = [f"{f'{count:,} are' if count > 1 else 'one is'} {word}" for count, word in told if count]
+    return f"; {'the other ' if len(said) == 1 else ''}{' and '.join(said)}" if said else ""
+
+
+def experiment_sentence(result: ExperimentResult) -> str:
+    """Say what may be said of an experiment today."""
+    experiment, look = result.experiment, result.latest
+    planned = experiment.planned_units
+    effect = f"{experiment.minimum_effect:g} in {experiment.metrics[0]}"
+    if look is None:
+        return (
+            f"Not begun: {counted(planned, 'unit')} of both variants show a difference of {effect} in "
+            f"{experiment.power:.0%} of all cases; each needs {LEAST_UNITS} for a first look"
+        )
+    moved = (
+        f"{experiment.metrics[0]} is {blocks.figure(look.means[1])} against {blocks.figure(look.means[0])}"
+    )
+    if result.word == "winner":
+        return f"{result.winner} wins: {moved}, shown on {result.decided_on}"
+    if result.word == "too small":
+        return f"No winner: {moved}; the difference is shown, but smaller than the {effect} that matter"
+    if result.word == "no winner":
+        return f"No winner: {moved}, and {counted(result.units, 'unit')} are as many as were planned"
+    return f"No winner yet: {moved}; {result.units:,} of {counted(planned, 'planned unit')}"

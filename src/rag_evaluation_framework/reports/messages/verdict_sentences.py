@@ -13,13 +13,15 @@ from rag_evaluation_framework.judging.verdict import CORRECT, PARTLY_CORRECT, WR
 
 _LONGEST = 78
 """How long a sentence may be beside its mark and its word."""
-_KINDS: Mapping[str, tuple[str, str]] = {
+KINDS: Mapping[str, tuple[str, str]] = {
     "retrieval_missed": ("retrieval miss", "retrieval misses"),
     "cut_passage": ("cut passage", "cut passages"),
     "not_used": ("retrieved but not used", "retrieved but not used"),
     "contradicted": ("contradicts its sources", "contradict their sources"),
     "wrong_citation": ("wrong citation", "wrong citations"),
+    "unknown": ("cause unknown", "cause unknown"),
 }
+"""Where an answer failed, of one and of several."""
 _FAILURES: Mapping[str, tuple[str, str]] = {
     "timeout": ("timeout", "timeouts"),
     "http-5": ("server error", "server errors"),
@@ -40,7 +42,7 @@ def some_wrong(*, wrong: int, total: int, kinds: Mapping[str, int], conversation
 
 def format_failure_kinds(kinds: Mapping[str, int], *, room: int = _LONGEST) -> str:
     """Return how the wrong answers fail: ``: 2 retrieval misses, 1 wrong refusal``; "" if it is not known."""
-    known = {_name_kind(kind, count): count for kind, count in kinds.items() if kind != WRONG}
+    known = {f"{n:,} {name_kind(kind, n)}": n for kind, n in kinds.items() if kind != WRONG}
     listed = _list_counts(known, total=sum(kinds.values()), room=room - 2)
     return f": {listed}" if listed else ""
 
@@ -56,9 +58,9 @@ def _list_counts(counts: Mapping[str, int], *, total: int, room: int) -> str:
     return ""
 
 
-def _name_kind(kind: str, count: int) -> str:
-    names = _KINDS.get(kind)
-    return f"{count:,} {name_of_state(kind, count) if names is None else names[count != 1]}"
+def name_kind(kind: str, count: int = 1) -> str:
+    """Return a cause, or the state of a wrong answer without a known cause, in words."""
+    return KINDS[kind][count != 1] if kind in KINDS else name_of_state(kind, count)
 
 
 def wrong_allowed(*, wrong: int, total: int, gate: str) -> str:

@@ -1,0 +1,80 @@
+"""What is said of figures over time: whether they left what was expected, and how fast something is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.reports import blocks
+from rag_evaluation_framework.results.benchmark_history import is_percentile
+from rag_evaluation_framework.results.trend import MetricTrend
+from rag_evaluation_framework.text.display import duration
+
+if TYPE_CHECKING:
+    from rag_evaluation_framework.evaluation.benchmarks import KeptBenchmark
+
+
+def trend_sentence(trends: Sequence[MetricTrend]) -> str:
+    """Say which metrics have left what earlier runs lead to expect."""
+    if not trends:
+        return "Nothing to tell: the latest run has no metric"
+    by_verdict = {
+        verdict: [each for each in trends if each.verdict == verdict]
+        for verdict in ("regression", "improvement", "steady", "too few")
+    }
+    for verdict, side in (("regression", "worse"), ("improvement", "better")):
+        if found := by_verdict[verdict]:
+            told = [f"{each.metric} is {blocks.figure(each.current.value)}" for each in found[:3]]
+            which = (
+                f"{expected_range(found[0])} was expected" if len(found) == 1 else "none of it was expected"
+            )
+            runs = counted(len(found[0].history), "run")
+            return f"{side.capitalize()}: {blocks.listed(told)}; {which} after {runs}"
+    if steady := by_verdict["steady"]:
+        are = counted(len(steady), "metric is", "metrics are")
+        return f"Steady: {are} where earlier runs lead to expect"
+    return f"Too few to tell: {by_verdict['too few'][0].reason}"
+
+
+def expected_range(trend: MetricTrend) -> str:
+    return (
+        blocks.NOTHING if trend.low is None else f"[{blocks.figure(trend.low)}, {blocks.figure(trend.high)}]"
+    )
+
+
+def pace_sentence(kept: KeptBenchmark) -> str:
+    """Say how fast it is, compared with the last time."""
+    pace, latency = kept.pace, kept.latency
+    now = f"{rate(pace.now['queries_per_second'])} questions a second"
+    if pace.before is None:
+        shares = [
+            f"{_percent(name)} within {milliseconds(latency[name])}" for name in percentiles(latency)[:2]
+        ]
+        return f"Measured for the first time: {', '.join([now, *shares])}"
+    last = rate(pace.before["queries_per_second"])
+    if pace.word == "same":
+        return f"As fast as last time: {now}, last time {last}"
+    if pace.word == "undecided":
+        return f"Undecided: {now}, last time {last}, but {pace.reason}"
+    return f"{pace.word.capitalize()} than last time: {now}, last time {last}"
+
+
+def percentiles(latency: Mapping[str, Any]) -> list[str]:
+    return [name for name in latency if is_percentile(name)]
+
+
+def _percent(name: str) -> str:
+    share = float(name[1:])
+    return "half" if share == 50 else f"{share:g} %"
+
+
+def rate(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def milliseconds(value: float | None) -> str:
+    """Write a time that may be less than a millisecond."""
+    if value is None:
+        return blocks.NOTHING
+    return f"{value:.2f} ms" if value < 1 else f"{value:.1f} ms" if value < 10 else duration(value / 1000)
