@@ -49,7 +49,6 @@ _JOINING = frozenset(_DATA["joining"].split())
 _PLAIN_NUMBERS = {word: f"{value}" for word, value in (UNITS | TENS | TIMES).items()}
 _UNITS = {unit: (name, size) for name, sizes in _DATA["measures"].items() for unit, size in sizes.items()}
 _DATES = {stem(word): kind for kind in ("months", "weekdays", "halves") for word in _DATA[kind].split()}
-_MAY_BE_NO_DATE, _BEFORE_DATES = (frozenset(_DATA[name].split()) for name in ("no_dates", "before_dates"))
 _YEAR = re.compile(r"1\d{3}|20\d\d")
 # Fitted by `python -m benchmarks.cards`: the correctness with even odds, and with odds of nine to one.
 _SCALE: tuple[float, ...] = (0.0, *_DATA["scale"], 1.0)
@@ -421,8 +420,7 @@ def _words(tokens: Sequence[_Token]) -> Iterator[_Word]:
                 place += used
                 continue
             is_bound = place > 0 and tokens[place - 1].kind == "figure"
-            kind = _DATES[token.key] if token.key in _DATES and _is_date(tokens, place) else ""
-            yield _Word(token.key, None, is_bound, token.is_denied, kind)
+            yield _Word(token.key, None, is_bound, token.is_denied, _DATES.get(token.key, ""))
         place += 1
 
 
@@ -437,15 +435,6 @@ def _kind_of_figure(tokens: Sequence[_Token], place: int, used: int, amount: tup
     if amount is not None:
         return "time" if amount[0] == "months" else amount[0]
     return "#" + "".join(token.key for token in after if token.kind == "word")
-
-
-def _is_date(tokens: Sequence[_Token], place: int) -> bool:
-    """Tell whether a month is meant, which may be a verb: beside a number, or after a preposition."""
-    if tokens[place].key not in _MAY_BE_NO_DATE:
-        return True
-    before, after = tokens[max(place - 1, 0) : place], tokens[place + 1 : place + 2]
-    is_beside = any(token.kind == "figure" for token in (*before, *after))
-    return is_beside or any(token.key in _BEFORE_DATES for token in before)
 
 
 def _amount(tokens: Sequence[_Token], place: int) -> tuple[tuple[str, float] | None, int]:
