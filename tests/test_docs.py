@@ -110,7 +110,7 @@ def follow(page: Path, folder: Path) -> None:
 
 def run_command(part: str, folder: Path, code: int = 0) -> None:
     """Run a command of a console block; the lines below it are what it prints."""
-    command, _, shown = part.partition("\n")
+    command, _, shown = part.replace("\\\n", "").partition("\n")
     program, *arguments = shlex.split(command)
     assert program == "rag-eval", command
     done = rag_eval_ended(*arguments, folder=folder, environment={**os.environ, "COLUMNS": "100"})
