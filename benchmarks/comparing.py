@@ -40,8 +40,7 @@ def compared(
     for name, scores in (("old", before), ("new", after)):
         values = [scores, *(scores + rng.normal(0.0, NOISE, n) for _ in range(metrics - 1))]
         found = {
-            f"m{place}": ScoredMetric("exact", 1, True, dict(zip(names, each.tolist(), strict=True)))
-            for place, each in enumerate(values)
+            f"m{place}": ScoredMetric("exact", 1, True, names, each) for place, each in enumerate(values)
         }
         runs.append(ScoredRun(name=name, dataset_id="d", dataset_hash="h", metrics=found))
     comparison = compare_scored(runs, resamples=1_000, seed=int(rng.integers(2**31)))

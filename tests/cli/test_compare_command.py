@@ -12,7 +12,7 @@ import pytest
 
 from cases import tables_beside
 from command_lines import Command
-from rag_evaluation_framework import DataFormatValidator, Evaluation, evaluate
+from rag_evaluation_framework import DataFormatValidator, Evaluation, Options, evaluate
 from rag_evaluation_framework.cli.main import main
 from rag_evaluation_framework.results.baselines import save_baseline
 from rag_evaluation_framework.results.experiments import read_experiment
@@ -24,7 +24,7 @@ DECLINED = "I don't know."
 FAULTY, NEW = [1], [0, 2, 3, 4]
 
 
-def ferry(folder: Path, wrong: list[int], *, without: Sequence[int] = ()) -> Evaluation:
+def ferry(folder: Path, wrong: list[int], *, without: Sequence[int] = (), **more: Any) -> Evaluation:
     """Ask the ferry desk, which answers some questions wrongly from the minutes of a meeting."""
     data = folder / "evals" / "passengers.jsonl"
     data.parent.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def ferry(folder: Path, wrong: list[int], *, without: Sequence[int] = ()) -> Eva
         text, document = (DECLINED, "minutes-2024.md") if question in astray else FERRY[question]
         return {"answer": text, "contexts": [{"id": document, "text": text}]}
 
-    return evaluate(data, target=answer, runs_directory="runs", **WISH)
+    return evaluate(data, target=answer, runs_directory="runs", **WISH | more)
 
 
 @pytest.fixture
@@ -83,6 +83,14 @@ def test_it_is_markdown_for_a_pull_request(two_runs: tuple[str, str], compare: C
         "<summary>Figures: string_match 0.88 → 0.50, undecided; hit@1 0.88 → 0.50, undecided</summary>"
         in text
     )
+
+
+def test_scores_of_repeats_are_in_the_order_of_the_metrics(folder: Path, compare: Command) -> None:
+    names = ["string_match", "token_f1", "exact_match", "rouge", "hit@1", "mrr", "recall@5"]
+    wish = {"options": Options(repeats=2), "metrics": names}
+    runs = [ferry(folder, wrong, **wish).head.run_id for wrong in (FAULTY, NEW)]
+    (answers,) = compare(*runs, "--json").json["answers"]
+    assert [*answers["worse"][0]["scores"]] == names
 
 
 def test_it_exits_with_0_unless_worse_is_to_fail(folder: Path, compare: Command) -> None:

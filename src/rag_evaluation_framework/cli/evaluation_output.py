@@ -264,7 +264,7 @@ def _moved_since(evaluation: Evaluation, name: str) -> Regressions:
     """Return which answers moved since the saved baseline of this name."""
     from rag_evaluation_framework.results.regressions import regressions
 
-    return regressions(name, baseline_of_file(baseline_path(name)).pair_with(evaluation, {}).sides())
+    return regressions(name, baseline_of_file(baseline_path(name)).pair_with(evaluation, {}))
 
 
 def keep_results(evaluation: Evaluation, runs: Path) -> None:

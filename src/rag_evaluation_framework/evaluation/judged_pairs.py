@@ -25,7 +25,7 @@ from rag_evaluation_framework.records.responses import Response
 from rag_evaluation_framework.records.runs import OnProgress, Progress
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.records.scores import CHEAP_SCORE, Score
-from rag_evaluation_framework.results.changes import SideBySide, by_run, compare_evaluations
+from rag_evaluation_framework.results.changes import by_run, compare_evaluations
 from rag_evaluation_framework.results.comparison import (
     Comparison,
     MetricComparison,
@@ -35,6 +35,7 @@ from rag_evaluation_framework.results.comparison import (
 )
 from rag_evaluation_framework.results.drawn_scores import PARTLY, screening_scores
 from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.paired_answers import PairedAnswers
 from rag_evaluation_framework.statistics.paired import PairedTest, wins_ties_losses
 from rag_evaluation_framework.statistics.partly_judged import (
     Draw,
@@ -147,7 +148,7 @@ def pairs_of(first: Evaluation, second: Evaluation) -> tuple[list[Pair], int]:
         Pair(
             f"{part}/{row.id}" if len(second.parts) > 1 else row.id, row.sample, before.response, row.response
         )
-        for _, part, before, row in SideBySide(first, second).rows()
+        for part, before, row in PairedAnswers(first, second).rows()
         if row.sample is not None and before.response.failure is row.response.failure is None
     ]
     answered = [sum(row.response.failure is None for row in each.rows) for each in (first, second)]

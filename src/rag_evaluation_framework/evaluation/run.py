@@ -44,10 +44,10 @@ from rag_evaluation_framework.records.runs import (
 from rag_evaluation_framework.records.samples import Usage
 from rag_evaluation_framework.results.baselines import Baseline, compared, demand_of, with_old_answers
 from rag_evaluation_framework.results.breakdowns import FoundBlames, write_blames
-from rag_evaluation_framework.results.changes import Demand
 from rag_evaluation_framework.results.evaluations import Evaluation, rows_of_folder
 from rag_evaluation_framework.results.evaluations import suite as suite_of
 from rag_evaluation_framework.results.movements import ask_again, digits_of
+from rag_evaluation_framework.results.paired_answers import Demand
 from rag_evaluation_framework.results.resources import ResourceMeter
 from rag_evaluation_framework.results.run_data import (
     check_unchanged,

@@ -25,10 +25,11 @@ from rag_evaluation_framework.reports.sweep_blocks import (
     sweep_advice,
 )
 from rag_evaluation_framework.reports.system_blocks import interval_methods
-from rag_evaluation_framework.results.changes import SideBySide, by_run, compare_evaluations
+from rag_evaluation_framework.results.changes import by_run, compare_evaluations
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.movements import Movement, movement_between
+from rag_evaluation_framework.results.paired_answers import PairedAnswers
 from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.results.verdicts import AnswerChanges
 
@@ -156,7 +157,7 @@ def _row(each: MetricComparison, scale: float, short: Mapping[str, str], several
 def _pairs(before: Evaluation, now: Evaluation, metrics: Sequence[str]) -> Iterator[dict[str, Any]]:
     several = len(now.parts) > 1
     places = list(MOVEMENTS)
-    for _, part, earlier, row in SideBySide(before, now).rows():
+    for part, earlier, row in PairedAnswers(before, now).rows():
         ((name, _),) = named_rows(now, [(part, row)])
         written: dict[str, Any] = {
             "id": name if several else row.id,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,10 +23,10 @@ from rag_evaluation_framework.judging.verdict import UNSTABLE, AnswerCounts
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome
 from rag_evaluation_framework.records.samples import REFERENCE_HASH, hash_of_references
 from rag_evaluation_framework.records.scores import CHEAP_SCORE, TIMING_METHOD
-from rag_evaluation_framework.results.changes import Demand, SideBySide
 from rag_evaluation_framework.results.comparison import metric_sections
-from rag_evaluation_framework.results.evaluations import Evaluation, Row, Rows, rows_of_folder
+from rag_evaluation_framework.results.evaluations import Evaluation, Row, Rows
 from rag_evaluation_framework.results.movements import digits_of
+from rag_evaluation_framework.results.paired_answers import Demand, PairedAnswers
 from rag_evaluation_framework.results.pairing import is_left_out
 from rag_evaluation_framework.results.regressions import regressions
 from rag_evaluation_framework.results.results_document import (
@@ -35,6 +34,7 @@ from rag_evaluation_framework.results.results_document import (
     readable_results,
     results_document,
 )
+from rag_evaluation_framework.results.run_evaluations import RunRows
 from rag_evaluation_framework.results.run_store import (
     ASKINGS_FILE,
     UNSTABLE_FILE,
@@ -100,25 +100,28 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True, eq=False):
                 found = " and ".join(sorted(then))
                 raise UsageError(f"baseline {name} has {scorer.name} by {found}, this run by {scorer.method}")
 
-    def pair_with(self, run: Evaluation, demanded: Mapping[str, Demand]) -> SideBySide:
+    def pair_with(self, run: Evaluation, demanded: Mapping[str, Demand]) -> PairedAnswers:
         """Pair a run with the baseline; ``demanded`` has of each of its datasets what it is compared by."""
         first = next(iter(self.runs.values()))
-        return SideBySide(replace(first, parts=self.runs, document=None), run, demanded)
+        return PairedAnswers(replace(first, parts=self.runs, document=None), run, demanded)
 
 
-def compared(baseline: Baseline, both: SideBySide, *, head: RunHead, seed: int = 0) -> Regressions:
+def compared(baseline: Baseline, both: PairedAnswers, *, head: RunHead, seed: int = 0) -> Regressions:
     """Compare all datasets of a run with the baseline.
 
     ``head`` is that of the run, which says whether it was narrowed to some datasets.
     """
-    sides = both.sides()
-    found = regressions(baseline.name, sides, seed=seed)
-    names = {side.dataset for side in sides}
-    left_out = [
-        (dataset, row.label or row.id)
-        for (dataset, _), row in both.old.asked.items()
+    found = regressions(baseline.name, both, seed=seed)
+    names = both.demands.keys()
+    others = [
+        number
+        for dataset, here in both.questions.items()
         if dataset not in names and is_left_out(head, dataset)
+        for number in range(here.start, here.stop)
+        if both.old.is_there[number]
     ]
+    labels = both.labels(others)
+    left_out = [(both.names[number][0], labels[number]) for number in others]
     runs = baseline.runs
     first = next(iter(runs.values()), None) if len(runs) == len(names) == 1 else None
     reliability = {
@@ -129,14 +132,11 @@ def compared(baseline: Baseline, both: SideBySide, *, head: RunHead, seed: int =
     return replace(found, left_out=(*found.left_out, *left_out), reliability=reliability)
 
 
-def with_old_answers(moved: Regressions, both: SideBySide) -> Regressions:
+def with_old_answers(moved: Regressions, both: PairedAnswers) -> Regressions:
     """Return regressions with what the first questions that got worse were answered in the baseline."""
-    wanted = set(moved.worse[:_SHOWN_ANSWERS])
-    answers = {
-        name: row.response.text or ""
-        for key, _, row in both.old.rows()
-        if (name := both.old.names[key]) in wanted
-    }
+    numbers = {name: number for number, name in enumerate(both.names)}
+    wanted = [numbers[name] for name in moved.worse[:_SHOWN_ANSWERS]]
+    answers = {both.names[number]: row.response.text or "" for number, _, row in both.old.read(wanted)}
     return replace(moved, answers=answers)
 
 
@@ -205,7 +205,7 @@ def _run(
 
 
 def _of_folder(folder: RunFolder) -> Evaluation:
-    rows = partial(rows_of_folder, folder)
+    rows = RunRows(folder, None, None, is_blamed=False)
     counts = Counts(total=0, finished=0)
     reliability = (folder.document().get(PERFORMANCE) or {}).get(RELIABILITY)
     unstable = read_value(folder.path / UNSTABLE_FILE, frozenset[str]) or ()
@@ -354,14 +354,15 @@ def earlier_askings(path: Path, evaluation: Evaluation) -> dict[tuple[str, str],
         return found
     known = _askings_in(next(iter(baseline.runs.values())).document or {})
     is_same = {run.head.run_id for run in baseline.runs.values()} == {evaluation.head.run_id}
-    for (dataset, id_), name in both.old.names.items():
-        standing, pairing = both.old.standings[name], both.pairings[dataset]
-        if name not in both.new.standings or name[1] in pairing.edited:
+    columns, old = both.old.columns, both.old
+    for (dataset, id_), number in zip(columns.keys, both.number_of_key[0], strict=True):
+        name = both.names[number]
+        if not both.new.is_there[number] or number in both.edited[dataset]:
             continue
-        was_unstable = "0" if UNSTABLE in standing.verdicts else ""
-        earlier = known.get(f"{dataset}/{id_}") or known.get(id_, was_unstable)
+        verdicts = old.verdicts(number)
+        earlier = known.get(f"{dataset}/{id_}") or known.get(id_, "0" if UNSTABLE in verdicts else "")
         if not is_same:
-            own = digits_of(each for each in standing.verdicts if each != UNSTABLE)
+            own = digits_of(each for each in verdicts if each != UNSTABLE)
             earlier = (earlier + own).lstrip("0") + found.get(name, "")
         found[name] = earlier[-ON_RECORD:]
     return found

@@ -9,24 +9,14 @@ judged, has Newcombe's interval, each metric Welch's test.
 from __future__ import annotations
 
 import math
-from collections import Counter, deque
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-import msgspec
+import numpy as np
 from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import UsageError
-from rag_evaluation_framework.judging.verdict import (
-    GRADES,
-    UNSTABLE,
-    AnswerCounter,
-    AnswerCounts,
-    original_sample_id,
-    verdict_as_read,
-)
-from rag_evaluation_framework.metrics.declaration import PASS_RATE
-from rag_evaluation_framework.records.samples import Sample
+from rag_evaluation_framework.judging.verdict import AnswerCounts
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.results.comparison import (
     Comparison,
@@ -35,28 +25,22 @@ from rag_evaluation_framework.results.comparison import (
     ScoredRun,
     compare_scored,
 )
-from rag_evaluation_framework.results.drawn_scores import DrawsById
-from rag_evaluation_framework.results.evaluations import Evaluation, Row, groups_of
-from rag_evaluation_framework.results.pairing import AskedRow, are_other_questions, is_left_out, pair_rows
-from rag_evaluation_framework.results.regressions import LEVEL, Flip, Flips, Side, Standing, flips_of
-from rag_evaluation_framework.results.run_store import labels_beside
-from rag_evaluation_framework.results.summaries import RunTotals
+from rag_evaluation_framework.results.drawn_scores import JoinedDraws
+from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.paired_answers import SLICES, Flip, PairedAnswers, Standings
+from rag_evaluation_framework.results.summaries import Columns
 from rag_evaluation_framework.results.verdicts import (
+    LEVEL,
     AnswerChanges,
     ChangedAnswer,
     SampleShares,
     SharedTrait,
     SliceChanges,
-    Threshold,
     Trait,
 )
 from rag_evaluation_framework.statistics.intervals import newcombe_interval
 from rag_evaluation_framework.statistics.paired import holm
 from rag_evaluation_framework.statistics.resampling import exact_mean
-from rag_evaluation_framework.text.normalisation import plain
-
-Key = tuple[str, str]
-"""A sample: its dataset and its id."""
 
 
 def by_run(evaluations: Sequence[Evaluation]) -> dict[str, Evaluation]:
@@ -85,10 +69,12 @@ def compare_evaluations(
     if not answers:
         return compare_scored(scored, **wish)
     (baseline, first), *others = systems.items()
-    sides = [(name, SideBySide(first, each)) for name, each in others]
-    paired = [side.pair_scores(scored[0], each) for (_, side), each in zip(sides, scored[1:], strict=True)]
-    comparison = compare_scored(scored, sides=paired, **wish)
-    return _with_answers(comparison, [_changes(baseline, name, side) for name, side in sides])
+    tables = [(name, PairedAnswers(first, each)) for name, each in others]
+    sides = [
+        _paired_scores(both, scored[0], each) for (_, both), each in zip(tables, scored[1:], strict=True)
+    ]
+    comparison = compare_scored(scored, sides=sides, **wish)
+    return _with_answers(comparison, [_changes(baseline, name, both) for name, both in tables])
 
 
 def _scored(name: str, evaluation: Evaluation, wanted: Sequence[str]) -> ScoredRun:
@@ -96,33 +82,42 @@ def _scored(name: str, evaluation: Evaluation, wanted: Sequence[str]) -> ScoredR
 
     Nothing is said of the data: how its rows pair decides what is compared.
     """
+    parts = evaluation.parts or {"": evaluation}
+    prefixes = [f"{each}/" if len(parts) > 1 else "" for each in parts]
+    ids = [
+        prefix + id_
+        for prefix, part in zip(prefixes, parts.values(), strict=True)
+        for id_ in part.columns.ids
+    ]
     metrics: dict[str, ScoredMetric] = {}
-    for part_name, part in (evaluation.parts or {"": evaluation}).items():
-        prefix = f"{part_name}/" if len(evaluation.parts) > 1 else ""
+    for part in parts.values():
         for metric, figure in part.metrics.items():
             is_left_out = wanted and metric not in wanted
             if is_left_out or metric not in part.columns.values or figure.method == TIMING_METHOD:
                 continue
-            version = part.head.metric_versions.get(metric)
-            found = metrics.setdefault(metric, ScoredMetric(figure.method, version, figure.higher_is_better))
-            found.values.update({prefix + each: value for each, value in part.columns.scored(metric).items()})
-            _add_draws(found, part, metric, prefix)
-    scored = {metric: found for metric, found in metrics.items() if found.values}
-    return ScoredRun(name=name, dataset_id=None, dataset_hash=None, metrics=scored)
+            version, columns = (
+                part.head.metric_versions.get(metric),
+                [each.columns for each in parts.values()],
+            )
+            values = np.concatenate([each.values.get(metric, np.full(len(each), np.nan)) for each in columns])
+            draws = _joined_draws(columns, metric)
+            found = ScoredMetric(figure.method, version, figure.higher_is_better, ids, values, draws)
+            if not np.isnan(values).all():
+                metrics.setdefault(metric, found)
+    return ScoredRun(name=name, dataset_id=None, dataset_hash=None, metrics=metrics)
 
 
-def _add_draws(found: ScoredMetric, part: Evaluation, metric: str, prefix: str) -> None:
-    """Add how the samples of a part were drawn; strata of several parts are others, and so are numbered."""
-    draws, known = part.columns.draws.get(metric), found.draws
-    if draws is None and known is None and not prefix:
-        return
-    used = max(map(abs, (known or {}).values()), default=0)
-    if draws is None:
-        here = dict.fromkeys(part.columns.scored(metric), 1)
-    else:
-        here = dict(zip(part.columns.ids, draws.tolist(), strict=True))
-    numbered = {prefix + name: at + used if at > 0 else at - used for name, at in here.items() if at}
-    found.draws = {**(known or {}), **numbered}
+def _joined_draws(parts: Sequence[Columns], metric: str) -> JoinedDraws | None:
+    """Return the draws of several parts as one; their strata are others, and so are numbered."""
+    found, used = [], 0
+    for part in parts:
+        values = part.values.get(metric, np.full(len(part), np.nan))
+        draws = part.draws.get(metric, ~np.isnan(values)).astype(np.int16)
+        found.append(draws + np.int16(used) * np.sign(draws))
+        used = int(np.abs(found[-1]).max(initial=used))
+    if len(parts) == 1 and metric not in parts[0].draws:
+        return None
+    return np.concatenate(found)
 
 
 def _with_answers(comparison: Comparison, changes: Sequence[AnswerChanges]) -> Comparison:
@@ -132,375 +127,159 @@ def _with_answers(comparison: Comparison, changes: Sequence[AnswerChanges]) -> C
     return replace(comparison, answers=tuple(corrected))
 
 
-# The answers of two runs, side by side.
-
-SLICES: Mapping[str, Trait] = {
-    "tag": "tag",
-    "category": "category",
-    "difficulty": "difficulty",
-    "query_type": "query_type",
-    "document": "needed",
-}
-"""What answers are grouped by, as it is asked for: a document groups those that need it."""
-
-
-class _Answers(msgspec.Struct):
-    """The answers of an evaluation by dataset and id: how each stands, what it is about and what was asked.
-
-    A single dataset is ``called`` as that of the other run is. Rows are read again where they are needed.
-    ``names`` are what answers are called beside the other run, ``scored_as`` by which ids columns have them.
-    """
-
-    evaluation: Evaluation
-    called: str | None
-    several: dict[Key, list[Standing]] = {}
-    standings: dict[Key, Standing] = {}
-    traits: dict[Key, frozenset[tuple[Trait, str]]] = {}
-    asked: dict[Key, AskedRow] = {}
-    names: dict[Key, Key] = {}
-    scored_as: dict[str, Key] = {}
-    counts: AnswerCounter = msgspec.field(default_factory=AnswerCounter)
-
-    def rows(self, dataset: str | None = None) -> Iterator[tuple[Key, str, Row]]:
-        """Yield each row, or those of a dataset, with its dataset and id, and the name of its part."""
-        for part_name, part in self.evaluation.named_runs.items():
-            is_other = part.document is None and (self.called or part.name) != dataset
-            for row in () if dataset is not None and is_other else part.rows:
-                name = row.id.removeprefix(f"{row.split}/")
-                key = (
-                    row.split or self.called or part.name,
-                    original_sample_id(name) if part.head.repeats > 1 else name,
-                )
-                yield key, part_name, row
-
-    def read(self, metrics: Mapping[str, bool], *, is_baseline: bool = False) -> _Answers:
-        """Read each answer once."""
-        several, runs = len(self.evaluation.parts) > 1, self.evaluation.named_runs
-        for key, part_name, row in self.rows():
-            is_unstable = is_baseline and key[1] in runs[part_name].answers.unstable
-            self.several.setdefault(key, []).append(_standing_of(row, metrics, is_unstable=is_unstable))
-            self.traits[key] = self.traits.get(key, frozenset()) | frozenset(_traits(row))
-            self.scored_as[f"{part_name}/{row.id}" if several else row.id] = key
-            if key not in self.asked:
-                is_whole = self.evaluation.document is runs[part_name].document is None
-                sample = row.sample
-                self.asked[key] = (
-                    AskedRow(key[1]) if sample is None else AskedRow.of(sample, is_whole=is_whole, id=key[1])
-                )
-            self.counts.add(row)
-        return self
-
-    def of_datasets(self) -> dict[str, list[AskedRow]]:
-        """Return what was asked, by dataset."""
-        found: dict[str, list[AskedRow]] = {}
-        for (dataset, _), row in self.asked.items():
-            found.setdefault(dataset, []).append(row)
-        return found
-
-    def call(self, names: Mapping[Key, Key]) -> None:
-        """Call answers by these names, those of one name together."""
-        self.names = dict(names)
-        several: dict[Key, list[Standing]] = {}
-        traits: dict[Key, frozenset[tuple[Trait, str]]] = {}
-        for key, standings in self.several.items():
-            several.setdefault(names[key], []).extend(standings)
-            traits[names[key]] = traits.get(names[key], frozenset()) | self.traits[key]
-        self.traits = traits
-        self.standings = {key: _standing_together(standings) for key, standings in several.items()}
-
-    def decide_again(self, samples: Mapping[Key, Sample], metrics: Mapping[str, bool]) -> None:
-        """Decide answers by what is expected of them in these samples, by name."""
-        several: dict[Key, list[Standing]] = {}
-        labels = labels_beside(None if self.evaluation.folder is None else self.evaluation.folder.parent)
-        for key, _, row in self.rows() if samples else ():
-            if (sample := samples.get(name := self.names[key])) is not None:
-                decided = replace(row, verdict=verdict_as_read(sample, row.result, None, labels))
-                several.setdefault(name, []).append(_standing_of(decided, metrics))
-        self.standings |= {name: _standing_together(each) for name, each in several.items()}
-
-    @property
-    def names_of_scored(self) -> dict[str, str]:
-        """What the ids of columns are called beside the other run."""
-        prefixed = len(self.evaluation.parts) > 1
-        named = {scored_as: self.names[key] for scored_as, key in self.scored_as.items()}
-        return {each: f"{name[0]}/{name[1]}" if prefixed else name[1] for each, name in named.items()}
-
-    def draws_of(self, dataset: str) -> Mapping[str, DrawsById]:
-        """Return of each metric that was judged in part how the samples of a dataset were drawn, by name."""
-        totals = RunTotals()
-        for key, _, row in self.rows(dataset):
-            if key[0] == dataset:
-                totals.add(replace(row.result, sample_id=self.names[key][1]))
-        columns = totals.columns()
-        return {
-            name: dict(zip(columns.ids, each.tolist(), strict=True)) for name, each in columns.draws.items()
-        }
-
-    def of(self, dataset: str) -> dict[str, Standing]:
-        return {sample: each for (name, sample), each in self.standings.items() if name == dataset}
-
-    def chosen(self, wanted: frozenset[Key]) -> dict[Key, tuple[str, Row]]:
-        """Return the rows of some samples with their ids; of several answers the first that fails."""
-        found: dict[Key, tuple[str, Row]] = {}
-        for key, _, row in self.rows() if wanted else ():
-            name = self.names[key]
-            is_first = name not in found or (row.has_failed and not found[name][1].has_failed)
-            if name in wanted and is_first:
-                found[name] = key[1], row
-        return found
-
-
-def _standing_of(row: Row, metrics: Container[str], *, is_unstable: bool = False) -> Standing:
-    """Return how one answer stands; an unstable one was not correct at least once."""
-    verdicts = () if row.verdict is None else (row.verdict, *((UNSTABLE,) if is_unstable else ()))
-    return Standing(
-        verdicts,
-        (plain(row.response.text or ""),),
-        {metric: value for metric, value in row.values.items() if metric in metrics},
-        frozenset(each.metric for each in row.scores if each.is_undrawn),
+def _paired_scores(both: PairedAnswers, before: ScoredRun, after: ScoredRun) -> ScoredPair:
+    """Return the scores of both by the questions of the table."""
+    is_prefixed = any(len(each.columns.evaluation.parts) > 1 for each in (both.old, both.new))
+    names = [f"{dataset}/{name}" if is_prefixed else name for dataset, name in both.names]
+    shared = before.metrics.keys() & after.metrics.keys()
+    old, new = (
+        replace(run, metrics={name: standings.scored(name, run.metrics[name], names) for name in shared})
+        for run, standings in ((before, both.old), (after, both.new))
     )
+    return old, new, both.are_other
 
 
-def _standing_together(standings: Sequence[Standing]) -> Standing:
-    """Return how a question stands that was asked several times; its scores are the means."""
-    if len(standings) == 1:
-        return standings[0]
-    names = {name for each in standings for name in each.values}
-    return Standing(
-        tuple(verdict for each in standings for verdict in each.verdicts),
-        tuple(sorted(text for each in standings for text in each.texts)),
-        {
-            name: exact_mean([each.values[name] for each in standings if name in each.values])
-            for name in names
-        },
-    )
-
-
-class Demand(NamedTuple):
-    """What a dataset is compared with a baseline by: metrics, with whether higher is better, and bounds."""
-
-    metrics: Mapping[str, bool]
-    thresholds: Sequence[Threshold]
-
-
-class SideBySide:
-    """Two evaluations whose answers pair, or that asked different questions.
-
-    The earlier one is a baseline where something is ``demanded`` of the later one, by dataset. An answer of a
-    baseline that is unstable was not correct at least once.
-    """
-
-    def __init__(
-        self, before: Evaluation, after: Evaluation, demanded: Mapping[str, Demand] | None = None
-    ) -> None:
-        is_single = len(before.runs) == len(after.runs) == 1
-        called = after.runs[0].name if is_single else None
-        self._demanded = demanded
-        wanted = [each.metrics for each in (demanded or {}).values()] or [_metrics(before, after)]
-        self.metrics = {name: higher for each in wanted for name, higher in each.items()}
-        self.old = _Answers(before, called).read(self.metrics, is_baseline=demanded is not None)
-        self.new = _Answers(after, called).read(self.metrics)
-        then, now = self.old.of_datasets(), self.new.of_datasets()
-        self.pairings = {
-            dataset: pair_rows(then.get(dataset, ()), now.get(dataset, ()))
-            for dataset in dict.fromkeys([*then, *now])
-        }
-        for answers, side in ((self.old, "names_before"), (self.new, "names_after")):
-            answers.call(
-                {
-                    (dataset, id_): (dataset, name)
-                    for dataset, pairing in self.pairings.items()
-                    for id_, name in getattr(pairing, side).items()
-                }
-            )
-        self.old.decide_again(self._edited_samples(), self.metrics)
-        self.are_other = are_other_questions(self.pairings.values())
-
-    def _edited_samples(self) -> dict[Key, Sample]:
-        """Return what is asked and expected now of the samples that were edited."""
-        edited = {(dataset, name) for dataset, pairing in self.pairings.items() for name in pairing.edited}
-        rows = self.new.rows() if edited else ()
-        return {key: row.sample for key, _, row in rows if key in edited and row.sample is not None}
-
-    def rows(self) -> Iterator[tuple[Key, str, Row, Row]]:
-        """Yield the rows of the later run that pair, each with its dataset and id, the name of its part and
-        the row of the earlier run; of repeats the first with the first.
-        """
-        old: dict[Key, deque[Row]] = {}
-        for key, _, row in () if self.are_other else self.old.rows():
-            old.setdefault(self.old.names[key], deque()).append(row)
-        for key, part_name, row in self.new.rows():
-            if left := old.get(self.new.names[key]):
-                yield key, part_name, left.popleft(), row
-
-    def pair_scores(self, before: ScoredRun, after: ScoredRun) -> ScoredPair:
-        """Return the scores of both with their rows called alike where they pair."""
-        old, new = self.old.names_of_scored, self.new.names_of_scored
-        return ScoredPair(before.renamed(old), after.renamed(new), self.are_other)
-
-    def sides(self) -> list[Side]:
-        """Return the datasets of either run, or those of which something is demanded."""
-        old, new = (each.evaluation.head for each in (self.old, self.new))
-        found = []
-        wanted = self._demanded or dict.fromkeys(self.pairings, Demand(self.metrics, ()))
-        for dataset, (metrics, thresholds) in wanted.items():
-            pairing = self.pairings[dataset]
-            left_out = (
-                [pairing.names_before[each] for each in pairing.gone] if is_left_out(new, dataset) else []
-            )
-            left_out += pairing.new if is_left_out(old, dataset) else ()
-            found.append(
-                Side(
-                    dataset=dataset,
-                    before=self.old.of(dataset),
-                    after=self.new.of(dataset),
-                    metrics=metrics,
-                    thresholds=thresholds,
-                    pairing=pairing,
-                    left_out=frozenset(left_out),
-                    drawn=(self.old.draws_of(dataset), self.new.draws_of(dataset))
-                    if thresholds
-                    else ({}, {}),
-                )
-            )
-        return found
-
-    @property
-    def counts(self) -> tuple[AnswerCounts, AnswerCounts]:
-        return self.old.counts.counts(), self.new.counts.counts()
-
-    @property
-    def shares(self) -> SampleShares | None:
-        """How many answers of each run are correct; flagged, where nothing was judged."""
-        counts = self.counts
-        if not all(each.total for each in counts):
-            return None
-        is_judged = all(each.judged for each in counts)
-        before, now = ((each.correct if is_judged else each.flagged, each.total) for each in counts)
-        interval = newcombe_interval(*now, *before)
-        return SampleShares(before=before, now=now, interval=interval, are_flagged=not is_judged)
-
-
-def _traits(row: Row) -> Iterator[tuple[Trait, str]]:
-    for hit in row.response.hits:
-        yield "document", hit.id if hit.span is None else hit.span.doc_id
-    if row.sample is not None:
-        yield from (("needed", name) for name, grade in row.sample.relevant_documents.items() if grade > 0)
-        yield from (("needed", span.file) for span in row.sample.relevant_spans)
-        yield from ((SLICES[kind], value) for kind, value in groups_of(row.sample) if kind in SLICES)
-    if row.verdict is not None and row.verdict.has_failed and row.verdict.failure_kind not in GRADES:
-        yield "why", row.verdict.failure_kind
+def _shares(counts: tuple[AnswerCounts, AnswerCounts]) -> SampleShares | None:
+    """Return how many answers of each run are correct; flagged, where nothing was judged."""
+    if not all(each.total for each in counts):
+        return None
+    is_judged = all(each.judged for each in counts)
+    before, now = ((each.correct if is_judged else each.flagged, each.total) for each in counts)
+    interval = newcombe_interval(*now, *before)
+    return SampleShares(before=before, now=now, interval=interval, are_flagged=not is_judged)
 
 
 _NAMED: tuple[Flip, ...] = ("worse", "better", "unpaired", "new", "gone", "left out")
 
 
-def _changes(baseline: str, contender: str, both: SideBySide) -> AnswerChanges:
-    sides, metrics, old, new = both.sides(), both.metrics, both.old, both.new
+def _changes(baseline: str, contender: str, both: PairedAnswers) -> AnswerChanges:
+    old, new = both.old, both.new
+    counts = old.columns.evaluation.answers, new.columns.evaluation.answers
     if both.are_other:
         return AnswerChanges(
             baseline=baseline,
             contender=contender,
-            other_questions=(len(old.scored_as), len(new.scored_as)),
-            shares=both.shares,
-            answers=both.counts,
+            other_questions=(len(old.columns), len(new.columns)),
+            shares=_shares(counts),
+            answers=counts,
         )
-    flips = flips_of(sides)
-    moved = {kind: flips.of(kind) for kind in _NAMED}
-    edited = [(side.dataset, name) for side in sides for name in side.pairing.edited]
-    unscored = {metric: list(_scored_once(old, new, metric)) for metric in metrics}
-    wanted = frozenset(key for keys in (*moved.values(), *unscored.values(), edited) for key in keys)
-    rows = old.chosen(wanted), new.chosen(wanted)
-    described = {key: _described(key, old, new, *(each.get(key) for each in rows)) for key in wanted}
+    edited = [number for numbers in both.edited.values() for number in numbers]
+    unscored = {metric: _scored_once(both, metric) for metric in both.metrics}
+    named = {kind: both.flipped(kind) for kind in _NAMED}
+    wanted = dict.fromkeys(
+        number for each in (*named.values(), *unscored.values(), edited) for number in each
+    )
+    described, reasons = _describe(both, wanted)
     told: dict[str, Any] = {
-        kind.replace(" ", "_"): tuple(described[key] for key in keys) for kind, keys in moved.items()
+        kind.replace(" ", "_"): tuple(described[number] for number in numbers)
+        for kind, numbers in named.items()
     }
-    same = Counter(new.standings[key].rank for key in flips.of("same"))
+    same = new.ranks[both.flipped("same")]
     return AnswerChanges(
         baseline=baseline,
         contender=contender,
-        answers=both.counts,
+        answers=counts,
         **told,
-        unconfirmed=sum(old.standings[key].rank == 1.0 for key in flips.of("unpaired")),
-        edited=tuple(described[key] for key in edited),
-        notice=next((each.notice for each in both.pairings.values() if each.notice), None),
-        correct=same[1.0],
-        wrong=same[0.0],
-        is_tested=flips.is_judged,
-        same=len(flips.of("same")),
-        untold=len(flips.of("nothing")),
+        unconfirmed=int((old.ranks[both.flipped("unpaired")] == 1.0).sum()),
+        edited=tuple(described[number] for number in edited),
+        notice=both.notice,
+        correct=int((same == 1.0).sum()),
+        wrong=int((same == 0.0).sum()),
+        is_tested=both.is_judged,
+        same=len(same),
+        untold=len(both.flipped("nothing")),
         unscored={
             metric: tuple(
-                replace(described[key], reason=_reason(metric, *(each.get(key) for each in rows)))
-                for key in keys
+                replace(described[number], reason=reasons[number].get(metric)) for number in numbers
             )
-            for metric, keys in unscored.items()
-            if keys
+            for metric, numbers in unscored.items()
+            if numbers
         },
-        p_value=2 * min(flips.p_worse, 1 - flips.p_worse),
-        traits=tuple(_shared(flips, old, new)),
-        slices=_slices(flips, old, new, metrics),
+        p_value=2 * min(both.p_worse, 1 - both.p_worse),
+        traits=tuple(_shared(both)),
+        slices=_slices(both),
     )
 
 
-def _metrics(before: Evaluation, after: Evaluation) -> dict[str, bool]:
-    """Return the metrics that both have, with whether higher is better, times left out."""
-    old = {metric for part in before.runs for metric in part.metrics}
+def _scored_once(both: PairedAnswers, metric: str) -> list[int]:
+    """Return the questions of both runs that only one of them scores by a metric."""
+    before, now = (np.isnan(each.values(metric)) for each in (both.old, both.new))
+    is_undrawn = both.old.undrawn(metric) | both.new.undrawn(metric)
+    found: list[int] = np.flatnonzero(both.both & ~is_undrawn & (before != now)).tolist()
+    return found
+
+
+class _Shown(NamedTuple):
+    """What is shown of an answer; ``reasons`` say by metric why it has no score."""
+
+    about: Mapping[str, Any]
+    text: str | None
+    why: str | None
+    scored: Sequence[str]
+    reasons: Mapping[str, str]
+
+
+_NOTHING = _Shown({}, None, None, (), {})
+
+
+def _describe(
+    both: PairedAnswers, wanted: Iterable[int]
+) -> tuple[dict[int, ChangedAnswer], dict[int, dict[str, str]]]:
+    """Read some questions again, and describe them; say by metric in which run one has no score, and why."""
+    sides = both.old, both.new
+    befores, nows = (
+        _read_again(both, each, wanted, when) for each, when in zip(sides, ("before", "now"), strict=True)
+    )
+    described, reasons = {}, {}
+    values = {metric: [each.values(metric) for each in sides] for metric in both.metrics}
+    for number in wanted:
+        before, now = befores.get(number), nows.get(number)
+        pairs = {metric: (_known(old[number]), _known(new[number])) for metric, (old, new) in values.items()}
+        scored = [
+            metric
+            for side, shown in enumerate((before or _NOTHING, now or _NOTHING))
+            for metric in (*shown.scored, *pairs)
+            if pairs[metric][side] is not None
+        ]
+        described[number] = ChangedAnswer(
+            dataset=both.names[number][0],
+            **(now or before or _NOTHING).about,
+            before=None if before is None else before.text,
+            now=None if now is None else now.text,
+            why=None if now is None else now.why,
+            scores={metric: pairs[metric] for metric in dict.fromkeys(scored)},
+        )
+        reasons[number] = {**(now or _NOTHING).reasons, **(before or _NOTHING).reasons}
+    return described, reasons
+
+
+def _known(value: Any) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _read_again(
+    both: PairedAnswers, standings: Standings, wanted: Iterable[int], when: str
+) -> dict[int, _Shown]:
+    """Return what is shown of some questions in one run; of several answers the first that fails."""
     return {
-        metric: figure.higher_is_better
-        for part in after.runs
-        for metric, figure in part.metrics.items()
-        if metric in old and metric != PASS_RATE and figure.method != TIMING_METHOD
+        number: _shown(standings.columns.key_at(place)[1], row, both.metrics, when)
+        for number, place, row in standings.read(wanted, is_one_enough=True)
     }
 
 
-def _scored_once(old: _Answers, new: _Answers, metric: str) -> Iterator[Key]:
-    """Yield the samples of both runs that only one of them scores by a metric."""
-    for key, before in old.standings.items():
-        after = new.standings.get(key)
-        if after is None or metric in before.undrawn | after.undrawn:
-            continue
-        if (metric in before.values) != (metric in after.values):
-            yield key
-
-
-def _described(
-    key: Key,
-    old: _Answers,
-    new: _Answers,
-    of_before: tuple[str, Row] | None,
-    of_after: tuple[str, Row] | None,
-) -> ChangedAnswer:
-    id_, row = next(each for each in (of_after, of_before) if each is not None)
-    before, after = (None if each is None else each[1] for each in (of_before, of_after))
-    sample, verdict = row.sample, None if after is None else after.verdict
-    values = [run.standings[key].values if key in run.standings else {} for run in (old, new)]
-    return ChangedAnswer(
-        dataset=key[0],
-        id=id_,
-        question=row.question,
-        line=None if sample is None or sample.origin is None else sample.origin.line,
-        expected=row.expected,
-        before=None if before is None else before.response.text or before.error,
-        now=None if after is None else after.response.text or after.error,
-        why=verdict.failure_kind if verdict is not None and verdict.has_failed else None,
-        scores={
-            metric: (values[0].get(metric), values[1].get(metric))
-            for metric in dict.fromkeys([*values[0], *values[1]])
-        },
+def _shown(id_: str, row: Row, metrics: Collection[str], when: str) -> _Shown:
+    sample, scores = row.sample, {score.metric: score for score in row.scores}
+    lacking = [metric for metric in metrics if metric not in scores or scores[metric].value is None]
+    reasons = (scores[each].reason if each in scores else None for each in lacking)
+    told = (f"not scored {when}" + ("" if reason is None else f": {reason}") for reason in reasons)
+    line = None if sample is None or sample.origin is None else sample.origin.line
+    return _Shown(
+        {"id": id_, "question": row.question, "line": line, "expected": row.expected},
+        row.response.text or row.error,
+        row.verdict.failure_kind if row.verdict is not None and row.verdict.has_failed else None,
+        [metric for metric in scores if metric in metrics],
+        dict(zip(lacking, told, strict=True)),
     )
-
-
-def _reason(metric: str, before: tuple[str, Row] | None, after: tuple[str, Row] | None) -> str | None:
-    """Say in which run a metric has no score of an answer, and why."""
-    for when, found in (("before", before), ("now", after)):
-        score = (
-            None if found is None else next((each for each in found[1].scores if each.metric == metric), None)
-        )
-        if score is None or score.value is None:
-            why = "" if score is None or score.reason is None else f": {score.reason}"
-            return f"not scored {when}{why}"
-    return None
 
 
 # What the answers that moved one way have in common, and how groups of answers moved.
@@ -509,40 +288,49 @@ _MOST_TRAITS = 3
 _TRAITS: tuple[Trait, ...] = ("document", "needed", "why", "tag", "category", "difficulty", "query_type")
 
 
-def _shared(flips: Flips, old: _Answers, new: _Answers) -> Iterator[SharedTrait]:
+def _shared(both: PairedAnswers) -> Iterator[SharedTrait]:
     """Yield what at least half of the answers that moved one way share, and clearly fewer of the others."""
-    paired = [*flips.of("worse"), *flips.of("better"), *flips.of("same")]
+    is_paired = _mask(both, "worse", "better", "same")
+    total = int(is_paired.sum())
     # Of one that got better it tells more how it failed before.
-    ways: tuple[tuple[Literal["worse", "better"], _Answers], ...] = (("worse", new), ("better", old))
+    ways: tuple[tuple[Literal["worse", "better"], Standings], ...] = (
+        ("worse", both.new),
+        ("better", both.old),
+    )
     for moved, failing in ways:
-        chosen = frozenset(flips.of(moved))
-        having: dict[tuple[Trait, str], set[Key]] = {}
-        for key in paired:
-            for run, is_cause in ((new, False), (failing, True)):
-                for trait in run.traits[key]:
-                    if (trait[0] == "why") == is_cause:
-                        having.setdefault(trait, set()).add(key)
-        ranked = sorted(
-            (
-                (_chance(len(keys & chosen), len(chosen), len(keys), len(paired)), _TRAITS.index(kind), value)
-                for (kind, value), keys in having.items()
-                if len(keys & chosen) >= 2 and 2 * len(keys & chosen) >= len(chosen)
-            )
-        )
-        told: set[frozenset[Key]] = set()
-        for chance, place, value in ranked:
-            keys = having[_TRAITS[place], value]
-            if chance <= LEVEL and frozenset(keys & chosen) not in told and len(told) < _MOST_TRAITS:
-                told.add(frozenset(keys & chosen))
+        is_chosen = _mask(both, moved)
+        chosen, ranked = int(is_chosen.sum()), []
+        for run, is_cause in ((both.new, False), (failing, True)):
+            numbers, codes = run.traits
+            names, size = list(run.columns.traits), len(run.columns.traits)
+            having = np.bincount(codes[is_paired[numbers]], minlength=size)
+            found = np.bincount(codes[is_chosen[numbers]], minlength=size)
+            for code in np.flatnonzero((found >= 2) & (2 * found >= chosen)).tolist():
+                kind, value = names[code]
+                if (kind == "why") == is_cause:
+                    here = frozenset(numbers[(codes == code) & is_chosen[numbers]].tolist())
+                    chance = _chance(len(here), chosen, int(having[code]), total)
+                    ranked.append((chance, _TRAITS.index(kind), value, int(having[code]), here))
+        told: set[frozenset[int]] = set()
+        for chance, place, value, count, here in sorted(ranked, key=lambda each: each[:3]):
+            if chance <= LEVEL and here not in told and len(told) < _MOST_TRAITS:
+                told.add(here)
                 yield SharedTrait(
                     moved=moved,
                     kind=_TRAITS[place],
                     value=value,
-                    count=len(keys & chosen),
-                    of=len(chosen),
-                    others=len(keys - chosen),
-                    of_others=len(paired) - len(chosen),
+                    count=len(here),
+                    of=chosen,
+                    others=count - len(here),
+                    of_others=total - chosen,
                 )
+
+
+def _mask(both: PairedAnswers, *kinds: Flip) -> Any:
+    found = np.zeros(len(both.names), dtype=bool)
+    for kind in kinds:
+        found[both.flipped(kind)] = True
+    return found
 
 
 def _chance(found: int, chosen: int, having: int, total: int) -> float:
@@ -552,30 +340,29 @@ def _chance(found: int, chosen: int, having: int, total: int) -> float:
     return ways / math.comb(total, chosen)
 
 
-def _slices(
-    flips: Flips, old: _Answers, new: _Answers, metrics: Iterable[str]
-) -> dict[str, dict[str, SliceChanges]]:
+def _slices(both: PairedAnswers) -> dict[str, dict[str, SliceChanges]]:
     """Return how the answers of each group moved; an answer may be in several."""
-    groups: dict[tuple[Trait, str], dict[str, list[Key]]] = {}
-    for moved in ("worse", "better", "same"):
-        for key in flips.of(moved):
-            for trait in new.traits[key]:
-                groups.setdefault(trait, {}).setdefault(moved, []).append(key)
+    ways: tuple[Flip, ...] = ("worse", "better", "same")
+    masks = [_mask(both, moved) for moved in ways]
+    numbers, codes = both.new.traits
+    is_paired = np.logical_or.reduce(masks)[numbers]
+    numbers, codes = numbers[is_paired], codes[is_paired]
+    order = np.argsort(codes, kind="stable")
+    starts = np.searchsorted(codes[order], np.arange(len(both.new.columns.traits) + 1))
     found: dict[str, dict[str, SliceChanges]] = {}
     for name, kind in SLICES.items():
-        for (group, value), members in sorted(groups.items()):
-            if group == kind:
-                keys = [key for each in members.values() for key in each]
-                counts = {moved: len(members.get(moved, ())) for moved in ("worse", "better", "same")}
-                figures = {metric: _means(metric, keys, old, new) for metric in metrics}
+        for (group, value), code in sorted(both.new.columns.traits.items()):
+            here = numbers[order[starts[code] : starts[code + 1]]] if group == kind else ()
+            if len(here):
+                counts = {moved: int(mask[here].sum()) for moved, mask in zip(ways, masks, strict=True)}
+                figures = {metric: _means(both, metric, here) for metric in both.metrics}
                 known = {metric: means for metric, means in figures.items() if means is not None}
                 found.setdefault(name, {})[value] = SliceChanges(**counts, metrics=known)
     return found
 
 
-def _means(metric: str, keys: Iterable[Key], old: _Answers, new: _Answers) -> tuple[int, float, float] | None:
-    both = [(old.standings[key].values, new.standings[key].values) for key in keys]
-    pairs = [(before[metric], now[metric]) for before, now in both if metric in before and metric in now]
-    if not pairs:
-        return None
-    return len(pairs), exact_mean([each[0] for each in pairs]), exact_mean([each[1] for each in pairs])
+def _means(both: PairedAnswers, metric: str, numbers: Any) -> tuple[int, float, float] | None:
+    before, now = (each.values(metric)[numbers] for each in (both.old, both.new))
+    known = ~(np.isnan(before) | np.isnan(now))
+    n = int(known.sum())
+    return (n, exact_mean(before[known]), exact_mean(now[known])) if n else None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
+from heapq import nsmallest
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -15,7 +16,7 @@ from rag_evaluation_framework.extensions import RENDERERS
 from rag_evaluation_framework.metrics.declaration import BoundMetric, known_metric, without_parameters
 from rag_evaluation_framework.records.runs import Run, RunHead, SampleResult
 from rag_evaluation_framework.records.scores import TIMING_METHOD
-from rag_evaluation_framework.results.drawn_scores import PARTLY, paired_judgings
+from rag_evaluation_framework.results.drawn_scores import PARTLY, JoinedDraws, paired_judgings
 from rag_evaluation_framework.results.run_store import RunFolder
 from rag_evaluation_framework.results.summaries import PERFORMANCE, SPAN_METRICS, is_higher_better
 from rag_evaluation_framework.results.verdicts import AnswerChanges
@@ -31,7 +32,7 @@ from rag_evaluation_framework.statistics.paired import (
     wins_ties_losses,
 )
 from rag_evaluation_framework.statistics.partly_judged import mean_difference
-from rag_evaluation_framework.statistics.resampling import exact_mean, standard_deviation
+from rag_evaluation_framework.statistics.resampling import Bools, Floats, exact_mean, standard_deviation
 from rag_evaluation_framework.structs import asdict
 
 if TYPE_CHECKING:
@@ -47,16 +48,49 @@ Scores = Mapping[str, float]
 """One metric's values by query id."""
 
 
-class _Pair(NamedTuple):
-    """A metric, each of two systems by its name with its values, and whether higher ones are better.
+class ScoredMetric(msgspec.Struct, dict=True):
+    """One metric's values, NaN where there is none, and how they were made; ``None`` if that is not said.
 
-    ``are_other`` says that the values are of different questions: two samples, and no pairs.
+    ``draws`` say how the samples were drawn, where only some of them were judged.
     """
 
-    metric: str
-    before: tuple[str, Scores]
-    after: tuple[str, Scores]
+    method: str | None
+    version: int | None
     higher_is_better: bool
+    ids: Sequence[str]
+    values: Floats
+    draws: JoinedDraws | None = None
+
+    @classmethod
+    def of(
+        cls, scores: Scores, higher_is_better: bool, method: str | None = None, version: int | None = None
+    ) -> ScoredMetric:
+        """Return the metric with these values."""
+        values = np.fromiter(scores.values(), np.float64, len(scores))
+        return cls(method, version, higher_is_better, tuple(scores), values)
+
+    @cached_property
+    def by_id(self) -> Scores:
+        """The values by query id, where there are any."""
+        return {name: each for name, each in zip(self.ids, self.values.tolist(), strict=True) if each == each}
+
+    def beside(self, other: ScoredMetric) -> tuple[ScoredMetric, Bools]:
+        """Return the other metric with the queries of this one, and tell which have values in both."""
+        if self.ids != other.ids:
+            places = {name: place for place, name in enumerate(other.ids)}
+            found = np.array([places.get(name, -1) for name in self.ids], dtype=np.int64)
+            draws = None if other.draws is None else np.append(other.draws, 0)[found]
+            values = np.append(other.values, np.nan)[found]
+            other = replace(other, ids=self.ids, values=values, draws=draws)
+        return other, ~(np.isnan(self.values) | np.isnan(other.values))
+
+
+class _Pair(NamedTuple):
+    """A metric of two systems, each by its name; ``are_other``: two samples of different questions."""
+
+    metric: str
+    before: tuple[str, ScoredMetric]
+    after: tuple[str, ScoredMetric]
     are_other: bool = False
 
 
@@ -241,9 +275,8 @@ def compare_systems(
     pairs = [
         _Pair(
             str(metric),
-            (baseline, scores[baseline][str(metric)]),
-            (contender, scores[contender][str(metric)]),
-            metric.metric.higher_is_better,
+            (baseline, ScoredMetric.of(scores[baseline][str(metric)], metric.metric.higher_is_better)),
+            (contender, ScoredMetric.of(scores[contender][str(metric)], metric.metric.higher_is_better)),
         )
         for metric in metrics
         for contender in scores
@@ -266,7 +299,7 @@ def _compared(
 ) -> Iterator[MetricComparison]:
     """Compare each pair, by itself and with the same seed: whoever does so finds the same."""
     compare = partial(_compare, **wish)
-    if workers is None or sum(len(pair.after[1]) for pair in pairs) < _WORTH_SHARING:
+    if workers is None or sum(len(pair.after[1].ids) for pair in pairs) < _WORTH_SHARING:
         return map(compare, pairs)
     from rag_evaluation_framework.workers import in_order
 
@@ -282,24 +315,24 @@ def _compare(
     seed: int = 0,
 ) -> MetricComparison:
     """Compare the values of the second with those of the first."""
-    metric, (baseline, before), (contender, after), higher_is_better, are_other = pair
+    metric, (baseline, before), (contender, other), are_other = pair
     names = {"metric": metric, "baseline": baseline, "contender": contender}
-    told: dict[str, Any] = {**names, "higher_is_better": higher_is_better, "alpha": alpha}
+    told: dict[str, Any] = {**names, "higher_is_better": before.higher_is_better, "alpha": alpha}
+    known = [each.values[~np.isnan(each.values)] for each in (before, other)]
     if are_other:
-        return _compare_samples(list(before.values()), list(after.values()), told)
-    shared = [query for query in before if query in after]
-    if not shared:
+        return _compare_samples(known[0], known[1], told)
+    after, are_shared = before.beside(other)
+    old, new = before.values[are_shared], after.values[are_shared]
+    if not len(old):
         raise UsageError(f"{metric}: {baseline!r} and {contender!r} have no scored query in common")
-    old = np.array([before[query] for query in shared])
-    new = np.array([after[query] for query in shared])
-    differences, n = new - old, len(shared)
+    differences, n = new - old, len(old)
     tested = paired_test(new, old, test=test, resamples=resamples, seed=seed)
-    outcome = wins_ties_losses(new, old, higher_is_better=higher_is_better)
-    return MetricComparison(
+    outcome = wins_ties_losses(new, old, higher_is_better=before.higher_is_better)
+    found = MetricComparison(
         **told,
         **msgspec.structs.asdict(outcome),
         n=n,
-        n_unpaired=len(before) + len(after) - 2 * n,
+        n_unpaired=sum(map(len, known)) - 2 * n,
         baseline_mean=exact_mean(old),
         contender_mean=exact_mean(new),
         difference=exact_mean(differences),
@@ -311,9 +344,10 @@ def _compare(
         if n < 2
         else smallest_detectable_difference(standard_deviation(differences), n, alpha=alpha),
     )
+    return found if before.draws is after.draws is None else _of_all(found, before, after)
 
 
-def _compare_samples(old: list[float], new: list[float], told: dict[str, Any]) -> MetricComparison:
+def _compare_samples(old: Floats, new: Floats, told: dict[str, Any]) -> MetricComparison:
     """Compare the means of two samples of different questions, by Welch's test."""
     interval, p_value = welch_difference(new, old, confidence=1 - told["alpha"]) or (None, None)
     before, after = exact_mean(old), exact_mean(new)
@@ -335,17 +369,6 @@ def _compare_samples(old: list[float], new: list[float], told: dict[str, Any]) -
 # Scores of time are left out: they differ between two runs of the same system.
 
 
-class ScoredMetric(msgspec.Struct):
-    """One metric's values by query id, and how they were made; ``None`` if the source does not say."""
-
-    method: str | None
-    version: int | None
-    higher_is_better: bool
-    values: dict[str, float] = {}
-    draws: dict[str, int] | None = None
-    """How the samples were drawn, where only some of them were judged."""
-
-
 class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run as scores by metric and query, with what decides whether another one may be compared with it."""
 
@@ -353,24 +376,6 @@ class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
     dataset_id: str | None
     dataset_hash: str | None
     metrics: Mapping[str, ScoredMetric]
-
-    def renamed(self, names: Mapping[str, str]) -> ScoredRun:
-        """Return the run with its rows called by other names; rows of one name count as their mean."""
-        return replace(self, metrics={metric: _renamed(each, names) for metric, each in self.metrics.items()})
-
-
-def _renamed(metric: ScoredMetric, names: Mapping[str, str]) -> ScoredMetric:
-    groups: dict[str, list[str]] = {}
-    for row in metric.values if metric.draws is None else metric.draws:
-        groups.setdefault(names.get(row, row), []).append(row)
-    if metric.draws is not None:  # each stands for others: of repeats the first
-        draws = {name: metric.draws[rows[0]] for name, rows in groups.items()}
-        values = {name: metric.values[rows[0]] for name, rows in groups.items() if rows[0] in metric.values}
-        return replace(metric, values=values, draws=draws)
-    return replace(
-        metric,
-        values={name: exact_mean([metric.values[row] for row in rows]) for name, rows in groups.items()},
-    )
 
 
 EVALUATED_AS = "evaluated_as"
@@ -395,20 +400,22 @@ def scored_run(source: RunSource, name: str | None = None) -> ScoredRun:
 
 
 def _from_results(head: RunHead, results: Iterable[SampleResult], name: str | None) -> ScoredRun:
-    metrics: dict[str, ScoredMetric] = {}
-    methods: dict[str, set[str]] = {}
+    scores: dict[str, dict[str, float]] = {}
+    methods: dict[str, dict[str, None]] = {}
     for result in results:
         for score in result.scores:
-            if score.method == TIMING_METHOD or score.value is None:
-                continue
-            if score.metric not in metrics:
-                version = head.metric_versions.get(score.metric)
-                higher = is_higher_better(score.metric, score.method)
-                metrics[score.metric] = ScoredMetric(score.method, version, higher)
-            metrics[score.metric].values[result.sample_id] = score.value
-            methods.setdefault(score.metric, set()).add(score.method)
-    for metric, found in metrics.items():
-        found.method = " + ".join(sorted(methods[metric]))
+            if score.method != TIMING_METHOD and score.value is not None:
+                scores.setdefault(score.metric, {})[result.sample_id] = score.value
+                methods.setdefault(score.metric, {})[score.method] = None
+    metrics = {
+        metric: ScoredMetric.of(
+            values,
+            is_higher_better(metric, next(iter(methods[metric]))),
+            " + ".join(sorted(methods[metric])),
+            head.metric_versions.get(metric),
+        )
+        for metric, values in scores.items()
+    }
     return ScoredRun(
         name=name or head.run_id, dataset_id=head.dataset_id, dataset_hash=head.dataset_hash, metrics=metrics
     )
@@ -417,17 +424,16 @@ def _from_results(head: RunHead, results: Iterable[SampleResult], name: str | No
 def _from_document(document: Mapping[str, Any], name: str | None) -> ScoredRun:
     figures = dict(metric_figures(document))
     versions = as_mapping(as_mapping(document.get("metadata")).get("metric_versions"))
-    metrics: dict[str, ScoredMetric] = {}
+    scores: dict[str, dict[str, float]] = {}
     for query_id, metric, value in _individual_scores(document):
-        if "n_population" in figures.get(metric, {}):
-            continue  # of the samples drawn alone: their mean is not that of the run
-        if metric not in metrics:
-            figure = figures.get(metric, {})
-            written = figure.get("method")
-            method = None if written is None else str(written)
-            higher = is_higher_better(metric, str(method), figure.get("higher_is_better"))
-            metrics[metric] = ScoredMetric(method, versions.get(metric), higher)
-        metrics[metric].values[query_id] = value
+        if "n_population" not in figures.get(metric, {}):  # the mean of those drawn is not that of the run
+            scores.setdefault(metric, {})[query_id] = value
+    metrics = {}
+    for metric, values in scores.items():
+        figure = figures.get(metric, {})
+        method = None if figure.get("method") is None else str(figure["method"])
+        higher = is_higher_better(metric, str(method), figure.get("higher_is_better"))
+        metrics[metric] = ScoredMetric.of(values, higher, method, versions.get(metric))
     return ScoredRun(
         name=name or str(document.get("evaluation_id")),
         dataset_id=evaluated_dataset(document),
@@ -490,23 +496,8 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
 _MOVED = 10
 
 
-class ScoredPair(NamedTuple):
-    """The baseline and a contender, their rows called alike where they pair.
-
-    ``are_other`` says that the runs asked different questions, and nothing is paired.
-    """
-
-    before: ScoredRun
-    after: ScoredRun
-    are_other: bool = False
-
-    def has(self, metric: str) -> bool:
-        """Tell whether a metric can be compared; one judged in part only over the same questions."""
-        if metric not in self.after.metrics:
-            return False
-        if self.are_other:
-            return all(each.metrics[metric].draws is None for each in (self.before, self.after))
-        return have_queries_in_common(self.before, self.after, metric)
+ScoredPair: TypeAlias = tuple[ScoredRun, ScoredRun, bool]
+"""The baseline and a contender with the same queries, and whether they were asked different questions."""
 
 
 def compare_scored(
@@ -535,23 +526,26 @@ def compare_scored(
     if reasons and not force:
         raise UsageError(f"cannot compare with {baseline.name}: {'; '.join(reasons)}")
     wish = {"test": test, "alpha": alpha, "resamples": resamples, "seed": seed}
-    sides = sides or [ScoredPair(baseline, each) for each in contenders]
-    paired = [(side, metric) for metric in baseline.metrics for side in sides if side.has(metric)]
-    pairs = [_pair_of(side.before, side.after, metric, side.are_other) for side, metric in paired]
-    compared = [
-        found if side.are_other else _of_all(found, side.before.metrics[metric], side.after.metrics[metric])
-        for (side, metric), found in zip(paired, _compared(pairs, workers, **wish), strict=True)
+    sides = sides or [(baseline, each, False) for each in contenders]
+    pairs = [
+        pair
+        for metric in baseline.metrics
+        for before, after, are_other in sides
+        if metric in before.metrics
+        and metric in after.metrics
+        and _is_comparable(pair := _pair_of(before, after, metric, are_other=are_other))
     ]
+    compared = list(_compared(pairs, workers, **wish))
     return Comparison(
         baseline=baseline.name,
         contenders=tuple(contender.name for contender in contenders),
         metrics=tuple(corrected_together(compared)),
         moved=tuple(
             sample
-            for side in sides
-            for other, metric in paired
-            if other is side and not side.are_other
-            for sample in moved_samples(side.before, side.after, metric)
+            for _, contender, are_other in sides
+            for pair in pairs
+            if pair.after[0] == contender.name and not are_other
+            for sample in _moved_samples(pair)
         ),
         unshared_metrics=tuple(
             sorted({name for each in contenders for name in baseline.metrics.keys() ^ each.metrics.keys()})
@@ -563,23 +557,23 @@ def compare_scored(
 
 def compare_metric(baseline: ScoredRun, contender: ScoredRun, metric: str, **wish: Any) -> MetricComparison:
     """Compare two runs on one metric, even if they are not comparable; ``wish`` says how it is tested."""
-    plain = _compare(_pair_of(baseline, contender, metric), **wish)
-    return _of_all(plain, baseline.metrics[metric], contender.metrics[metric])
+    return _compare(_pair_of(baseline, contender, metric), **wish)
 
 
-def _pair_of(baseline: ScoredRun, contender: ScoredRun, metric: str, are_other: bool = False) -> _Pair:
-    before, after = baseline.metrics[metric], contender.metrics[metric]
-    first, second = (baseline.name, before.values), (contender.name, after.values)
-    return _Pair(metric, first, second, before.higher_is_better, are_other)
+def _pair_of(baseline: ScoredRun, contender: ScoredRun, metric: str, *, are_other: bool = False) -> _Pair:
+    before, after = ((each.name, each.metrics[metric]) for each in (baseline, contender))
+    return _Pair(metric, before, after, are_other)
+
+
+def _is_comparable(pair: _Pair) -> bool:
+    """Tell whether a metric can be compared; one judged in part only over the same questions."""
+    before, after = pair.before[1], pair.after[1]
+    return before.draws is after.draws is None if pair.are_other else bool(before.beside(after)[1].any())
 
 
 def _of_all(plain: MetricComparison, before: ScoredMetric, after: ScoredMetric) -> MetricComparison:
-    """Return the comparison; of runs that were judged in part, the means are those of all their samples."""
-    if before.draws is None and after.draws is None:
-        return plain
-    first, second = paired_judgings(
-        before.values, after.values, first_draws=before.draws, second_draws=after.draws
-    )
+    """Return the comparison of runs that were judged in part: the means are those of all their samples."""
+    first, second = paired_judgings((before.values, before.draws), (after.values, after.draws))
     found = mean_difference(second, first, confidence=1 - plain.alpha)
     return replace(
         plain,
@@ -597,7 +591,7 @@ def _of_all(plain: MetricComparison, before: ScoredMetric, after: ScoredMetric) 
 
 def have_queries_in_common(baseline: ScoredRun, contender: ScoredRun, metric: str) -> bool:
     """Tell whether any query has a value of a metric in both runs."""
-    return not baseline.metrics[metric].values.keys().isdisjoint(contender.metrics[metric].values)
+    return bool(baseline.metrics[metric].beside(contender.metrics[metric])[1].any())
 
 
 def shared_metrics(baseline: ScoredRun, contender: ScoredRun) -> list[str]:
@@ -631,12 +625,12 @@ def method_differences(baseline: ScoredRun, contender: ScoredRun, metric: str) -
         yield f"{metric} was scored by different versions ({before.version} and {after.version})"
 
 
-def moved_samples(baseline: ScoredRun, contender: ScoredRun, metric: str) -> list[MovedSample]:
+def _moved_samples(pair: _Pair) -> list[MovedSample]:
     """Return the samples that differ most in a metric, the greatest difference first."""
-    before, after = baseline.metrics[metric].values, contender.metrics[metric].values
+    before = pair.before[1]
+    after, are_shared = before.beside(pair.after[1])
     moved = [
-        MovedSample(metric, query, before[query], after[query])
-        for query in before
-        if query in after and before[query] != after[query]
+        MovedSample(pair.metric, before.ids[place], float(before.values[place]), float(after.values[place]))
+        for place in np.flatnonzero(are_shared & (before.values != after.values)).tolist()
     ]
-    return sorted(moved, key=lambda query: (-abs(query.difference), query.query_id))[:_MOVED]
+    return nsmallest(_MOVED, moved, key=lambda query: (-abs(query.difference), query.query_id))

@@ -23,6 +23,9 @@ Draws = npt.NDArray[np.int8]
 What has no verdict because its judging failed counts as not drawn.
 """
 
+JoinedDraws = npt.NDArray[np.int16]
+"""The draws of several runs: the strata of each are others."""
+
 PARTLY = ", partly judged"
 """How the method of a figure ends that tells of more samples than were judged."""
 
@@ -125,40 +128,20 @@ def draws_of(
     }
 
 
-def judging_of(draws: Draws | npt.NDArray[np.int16], values: Floats) -> Judging:
+def judging_of(draws: Draws | JoinedDraws, values: Floats) -> Judging:
     """Return what was judged of the samples of a draw; others are left out."""
     inside = draws != 0
     return Judging(np.abs(draws[inside]).astype(np.int64) - 1, draws[inside] > 0, values[inside])
 
 
-DrawsById = Mapping[str, int]
-"""The number of each sample's stratum, below 0 where it was not drawn."""
-
-
-def paired_judgings(
-    first: Mapping[str, float],
-    second: Mapping[str, float],
-    *,
-    first_draws: DrawsById | None,
-    second_draws: DrawsById | None,
-) -> tuple[Judging, Judging]:
+def paired_judgings(*runs: tuple[Floats, JoinedDraws | None]) -> tuple[Judging, ...]:
     """Return what was judged of two runs, over the samples of both; one without a draw judged all it scored.
 
-    Each has values by sample id.
+    Each has values and draws of the same samples.
     """
-    draws = [
-        dict.fromkeys(values, 1) if drawn is None else {name: at for name, at in drawn.items() if at}
-        for values, drawn in ((first, first_draws), (second, second_draws))
-    ]
-    shared = [name for name in draws[0] if name in draws[1]]
-    judgings = [
-        judging_of(
-            np.array([drawn[name] for name in shared], dtype=np.int16),
-            np.array([values.get(name, np.nan) for name in shared]),
-        )
-        for values, drawn in zip((first, second), draws, strict=True)
-    ]
-    return judgings[0], judgings[1]
+    draws = [np.where(np.isnan(values), 0, 1) if drawn is None else drawn for values, drawn in runs]
+    shared = np.logical_and.reduce([drawn != 0 for drawn in draws])
+    return tuple(judging_of(drawn[shared], run[0][shared]) for drawn, run in zip(draws, runs, strict=True))
 
 
 def estimated(

@@ -75,12 +75,12 @@ class LabelledValues(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=T
         drawn: bool = False,
     ) -> LabelledValues:
         """Put a metric and labels together; some sample must have both."""
-        both = [query for query in labels.values if query in metric.values]
-        others = [value for query, value in metric.values.items() if query not in labels.values]
+        both = [query for query in labels.values if query in metric.by_id]
+        others = [value for query, value in metric.by_id.items() if query not in labels.values]
         truth = np.array([labels.values[query] for query in both])
         return cls(
             truth=truth,
-            values=np.array([metric.values[query] for query in both]),
+            values=np.array([metric.by_id[query] for query in both]),
             others=np.array(others),
             cut=_half(truth, wanted) if positive_at is None else positive_at,
             is_turned_round=wanted.is_reversed != (wanted.is_quality and not metric.higher_is_better),
@@ -245,8 +245,8 @@ def drawn_for_people(
     Two fifths of them are drawn from all values of the metric alike. Once these have ``labels``, the rest is
     drawn too, where labels vary most.
     """
-    ids = list(metric.values)
-    draw = Draw(ids, list(metric.values.values()), seed=seed)
+    ids = list(metric.by_id)
+    draw = Draw(ids, list(metric.by_id.values()), seed=seed)
     verdicts = np.array([labels.get(each, np.nan) for each in ids])
     found: list[int] = []
     for look in looks(total, len(ids)):
@@ -455,9 +455,9 @@ def cannot_calibrate(
     metric: ScoredMetric, labels: MergedLabels, wanted: LabelField, *, settings: CalibrationSettings
 ) -> str | None:
     """Say why a metric cannot be compared with these labels; ``None`` if it can."""
-    truth = [label for query, label in labels.values.items() if query in metric.values]
+    truth = [label for query, label in labels.values.items() if query in metric.by_id]
     if not truth:
-        n_tied = sum(unit.query_id in metric.values for unit in labels.units)
+        n_tied = sum(unit.query_id in metric.by_id for unit in labels.units)
         exception = f", but for {n_tied:,} tied and left out" if n_tied else ""
         return f"no sample has both a score and a label {wanted.name!r}{exception}"
     cut = settings.positive_at

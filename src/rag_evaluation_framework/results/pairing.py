@@ -8,26 +8,24 @@ than 80 % of the smaller one pair are samples of different questions, and compar
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import cached_property
+from array import array
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any
 
 import msgspec
-from msgspec.structs import replace
+import numpy as np
 
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.samples import (
     REFERENCE_HASH,
     Expectation,
-    Sample,
     is_made_id,
-    key_of_texts,
-    question_key,
     reference_hash,
     written_checks,
 )
 from rag_evaluation_framework.structs import asdict
+from rag_evaluation_framework.text.normalisation import folded
 
 OTHER_QUESTIONS = "the baseline has other questions"
 """Why a gate does not evaluate a baseline that is another sample."""
@@ -35,107 +33,94 @@ OTHER_QUESTIONS = "the baseline has other questions"
 _ENOUGH_SHARED = 0.8
 _ENOUGH_ALIKE = 0.5
 
-
-class AskedRow(msgspec.Struct, frozen=True):
-    """What pairing needs of a row: its id, what was asked, what is expected.
-
-    The first of ``asked`` is all of it, the others the last question; of ``expected`` they are the whole
-    truth, the hashes of all references and that of the first. A saved baseline has not the first of each,
-    and a results file without hashes only the last.
-    """
-
-    id: str
-    asked: tuple[str | None, ...] = (None, None, None)
-    expected: tuple[str | None, ...] = (None, None, None)
-    label: str = ""
-    """What people are told it is called: by its line where the id was generated."""
-
-    @classmethod
-    def of(cls, sample: Sample, *, is_whole: bool = True, id: str | None = None) -> AskedRow:  # noqa: A002
-        """Return the row of a sample, which a results file has not as a whole."""
-        last, hashed = key_of_texts([sample.question]), reference_hash(sample)
-        are_all_known = is_whole or REFERENCE_HASH in sample.extra
-        return cls(
-            sample.id if id is None else id,
-            (question_key(sample) if is_whole else None, last, last),
-            (
-                _truth_of(sample) if is_whole else None,
-                hashed if are_all_known else None,
-                hashed.partition(",")[0],
-            ),
-            sample.name if is_made_id(sample.id) else sample.id,
-        )
+WHOLE, HASHED, LAST = range(3)
+"""How much is known of what is asked and expected: all, hashes of all references, or of the first alone."""
 
 
-def _truth_of(sample: Sample) -> str:
-    """Return digits of all that is expected of the answers to a sample."""
-    content = [
-        [[turn.reference, _values(turn.expectation)] for turn in sample.turns],
-        [sample.reference, *sample.references],
+def knowledge_of(sample: Any, *, is_whole: bool) -> int:
+    """Return how much is known of a sample; a results file does not have it as a whole."""
+    if sample is None:
+        return LAST
+    return WHOLE if is_whole else HASHED if REFERENCE_HASH in sample.extra else LAST
+
+
+def hash_asked(sample: Any, knowledge: int) -> int:
+    """Return a hash of what is asked, in any case and spacing; 0 where nothing is known."""
+    if sample is None:
+        return 0
+    if knowledge != WHOLE:
+        return hash(folded(sample.question)) or 1
+    if len(sample.turns) == 1:
+        return hash(folded(f"user {sample.turns[0].content or ''}")) or 1
+    texts = (f"{turn.role} {turn.content or ''}" for turn in sample.turns if turn.role != "assistant")
+    return hash("\0".join(map(folded, texts))) or 1
+
+
+def hash_expected(sample: Any, knowledge: int) -> int:
+    """Return a hash of what is expected of the answers; 0 where nothing is known."""
+    if sample is None:
+        return 0
+    if knowledge != WHOLE:
+        hashed = reference_hash(sample)
+        return hash(hashed if knowledge == HASHED else hashed.partition(",")[0]) or 1
+    found = [
+        (sample.reference, *sample.references),
         _values(sample.expectation),
-        dict(sample.relevant_documents),
-        [[span.file, span.start, span.end, span.page] for span in sample.relevant_spans],
-        sample.relevant_chunk_ids,
-        *written_checks(sample),
+        sorted(sample.relevant_documents.items()),
+        [(span.file, span.start, span.end, span.page) for span in sample.relevant_spans],
+        tuple(sample.relevant_chunk_ids),
     ]
-    return hashlib.sha256(strict_json.encode_unchecked(content, order="deterministic")).hexdigest()[:32]
+    if len(sample.turns) > 1 or sample.checks:
+        turns = ((turn.reference, _values(turn.expectation)) for turn in sample.turns)
+        found += [tuple(turns), written_checks(sample)]
+    return hash(tuple(tuple(each) if isinstance(each, list) else each for each in found)) or 1
 
 
-def _values(expectation: Expectation | None) -> list[object] | None:
-    return None if expectation is None else [type(expectation).__name__, asdict(expectation)]
+def _values(expectation: Expectation | None) -> bytes | None:
+    if expectation is None:
+        return None
+    values = [type(expectation).__name__, asdict(expectation)]
+    return strict_json.encode_unchecked(values, order="deterministic")
 
 
-class RowPair(msgspec.Struct, frozen=True):
-    """The rows of two runs that are the same, by id; several on a side are repeats.
+class AskedRows(msgspec.Struct):
+    """The rows of a dataset in columns: ids, and hashes of what was asked and is expected."""
 
-    ``is_edited`` says that another answer is expected now, or something else is asked under the same id.
+    ids: list[str] = msgspec.field(default_factory=list)
+    asked: Any = msgspec.field(default_factory=lambda: array("q"))
+    expected: Any = msgspec.field(default_factory=lambda: array("q"))
+
+
+class Pairing(msgspec.Struct):
+    """The rows of two runs side by side: the number of the pair that each is in, another below 0 if in none.
+
+    ``edited`` are pairs of which another answer is expected now, or something else is asked under the same
+    id. ``notice`` says why ids of the data were not gone by.
     """
 
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-    is_edited: bool = False
-
-
-class Pairing(msgspec.Struct, frozen=True, kw_only=True, dict=True, weakref=True):
-    """The rows of two runs side by side. ``notice`` says why ids of the data were not gone by."""
-
-    pairs: tuple[RowPair, ...] = ()
-    gone: tuple[str, ...] = ()
-    new: tuple[str, ...] = ()
+    before: list[int]
+    after: list[int]
+    edited: set[int] = msgspec.field(default_factory=set)
     notice: str | None = None
-    labels: Mapping[str, str] = {}
-    """What people are told rows are called, by their names, where it is not the name."""
+    count: int = 0
 
-    @cached_property
-    def names_after(self) -> Mapping[str, str]:
-        """What each row of the later run is called when the two are compared: the first of its group."""
-        return {id_: pair.after[0] for pair in self.pairs for id_ in pair.after} | {
-            each: each for each in self.new
-        }
-
-    @cached_property
-    def names_before(self) -> Mapping[str, str]:
-        """What each row of the earlier run is called: as the row of the later run that it pairs with."""
-        taken = set(self.names_after.values())
-        return {id_: pair.after[0] for pair in self.pairs for id_ in pair.before} | {
-            each: f"{each} (before)" if each in taken else each for each in self.gone
-        }
-
-    @property
-    def edited(self) -> tuple[str, ...]:
-        """The names of the pairs that are edited."""
-        return tuple(pair.after[0] for pair in self.pairs if pair.is_edited)
+    def add(self, before: Iterable[int], after: Iterable[int], *, is_edited: bool = False) -> None:
+        """Pair some rows of one run with some of the other."""
+        for numbers, rows in ((self.before, before), (self.after, after)):
+            for row in rows:
+                numbers[row] = self.count
+        if is_edited:
+            self.edited.add(self.count)
+        self.count += 1
 
 
 def are_other_questions(pairings: Iterable[Pairing]) -> bool:
     """Tell whether two runs, dataset by dataset, are samples of different questions."""
-    sides = [0, 0]
-    paired = [0, 0]
+    sides, paired = [0, 0], [0, 0]
     for pairing in pairings:
-        for place, (own, left) in enumerate((("before", pairing.gone), ("after", pairing.new))):
-            found = sum(len(getattr(pair, own)) for pair in pairing.pairs)
-            paired[place] += found
-            sides[place] += found + len(left)
+        for place, numbers in enumerate((pairing.before, pairing.after)):
+            sides[place] += len(numbers)
+            paired[place] += sum(pair >= 0 for pair in numbers)
     size, found = min(zip(sides, paired, strict=True))
     return found < _ENOUGH_SHARED * size
 
@@ -149,87 +134,66 @@ def is_left_out(head: RunHead, dataset: str) -> bool:
     return bool(selection.get("tags") or selection.get("sample_size") or dataset not in chosen)
 
 
-def pair_rows(before: Iterable[AskedRow], after: Iterable[AskedRow]) -> Pairing:
-    """Pair the rows of two runs of a dataset; rows of one id are one."""
-    old, new = {row.id: row for row in before}, {row.id: row for row in after}
-    # What one side does not know of all its rows, both go without.
-    unknown = {row.expected.count(None) for side in (old, new) for row in side.values()}
-    place = min(max(unknown, default=0), 2)
-    by_id, notice = _shared_ids(old, new, place)
-    pairs = [
-        RowPair((id_,), (id_,), not _is_alike(old[id_], new[id_], place, is_whole=True)) for id_ in by_id
-    ]
-    rest = [[row for id_, row in side.items() if id_ not in by_id] for side in (old, new)]
-    pairs += _pairs_by_question(rest[0], rest[1], place)
-    paired = [{id_ for pair in pairs for id_ in getattr(pair, side)} for side in ("before", "after")]
-    found = Pairing(
-        pairs=tuple(pairs),
-        gone=tuple(id_ for id_ in old if id_ not in paired[0]),
-        new=tuple(id_ for id_ in new if id_ not in paired[1]),
-        notice=notice,
-    )
-    sides = (old, found.names_before), (new, found.names_after)
-    labels = {
-        name: side[id_].label for side, names in sides for id_, name in names.items() if side[id_].label
-    }
-    return replace(found, labels=labels)
+def pair_rows(before: AskedRows, after: AskedRows) -> Pairing:
+    """Pair the rows of two runs of a dataset."""
+    size = -len(before.ids)
+    pairing = Pairing(list(range(-1, size - 1, -1)), list(range(size - 1, size - 1 - len(after.ids), -1)))
+    places = {id_: place for place, id_ in enumerate(after.ids)}
+    given = [place for place, id_ in enumerate(before.ids) if not is_made_id(id_)]
+    smaller = min(len(given), sum(not is_made_id(id_) for id_ in after.ids))
+    found = [(place, places[before.ids[place]]) for place in given if before.ids[place] in places]
+    if smaller:
+        shared = np.array(found, dtype=np.int64).reshape(-1, 2)
+        asks_same, expects_same = (
+            _are_alike(np.asarray(old)[shared[:, 0]], np.asarray(new)[shared[:, 1]])
+            for old, new in ((before.asked, after.asked), (before.expected, after.expected))
+        )
+        alike = int(asks_same.sum())
+        if len(shared) < _ENOUGH_SHARED * smaller:
+            pairing.notice = f"{len(shared):,} of {smaller:,} ids are in both runs"
+        elif alike < _ENOUGH_ALIKE * len(shared):
+            told = (
+                f"{len(shared) - alike:,} of {len(shared):,} ids that both runs have ask something else now"
+            )
+            pairing.notice = told
+        else:
+            is_same = asks_same & expects_same
+            for (old, new), same in zip(shared.tolist(), is_same.tolist(), strict=True):
+                pairing.add((old,), (new,), is_edited=not same)
+        if pairing.notice is not None:
+            pairing.notice = f"paired by question, not by id: {pairing.notice}"
+    _pair_by_question(before, after, pairing)
+    return pairing
 
 
-def _shared_ids(
-    old: Mapping[str, AskedRow], new: Mapping[str, AskedRow], place: int
-) -> tuple[dict[str, None], str | None]:
-    """Return the ids of the data that both have, if they are to be gone by; else why they are not."""
-    given = [[id_ for id_ in side if not is_made_id(id_)] for side in (old, new)]
-    shared = dict.fromkeys(id_ for id_ in given[0] if id_ in new)
-    smaller = min(map(len, given))
-    if not smaller:
-        return {}, None
-    alike = sum(_is_alike(old[id_], new[id_], place) for id_ in shared)
-    if len(shared) >= _ENOUGH_SHARED * smaller and alike >= _ENOUGH_ALIKE * len(shared):
-        return shared, None
-    why = f"{len(shared):,} of {smaller:,} ids are in both runs"
-    if len(shared) >= _ENOUGH_SHARED * smaller:
-        why = f"{len(shared) - alike:,} of {len(shared):,} ids that both runs have ask something else now"
-    return {}, f"paired by question, not by id: {why}"
+def _are_alike(before: Any, after: Any) -> Any:
+    """Tell where two columns are the same; what is not known is the same."""
+    return (before == after) | (before == 0) | (after == 0)
 
 
-def _is_alike(before: AskedRow, after: AskedRow, place: int, *, is_whole: bool = False) -> bool:
-    """Tell whether two rows ask the same, and expect the same if the ``whole`` is wanted.
-
-    What is not known is the same.
-    """
-    asked = before.asked[place], after.asked[place]
-    if None not in asked and asked[0] != asked[1]:
-        return False
-    return not is_whole or None in asked or before.expected[place] == after.expected[place]
-
-
-def _pairs_by_question(old: Sequence[AskedRow], new: Sequence[AskedRow], place: int) -> list[RowPair]:
+def _pair_by_question(old: AskedRows, new: AskedRows, pairing: Pairing) -> None:
     """Pair rows that ask the same: by what is expected, and what is left of a question as edited."""
-    pairs: list[RowPair] = []
-    for olds, news in _grouped(old, new, lambda row: row.asked[place] or ("id", row.id)):
-        left: tuple[list[AskedRow], list[AskedRow]] = ([], [])
-        for first, second in _grouped(olds, news, lambda row: row.expected[place]):
+    rest = [
+        [place for place, pair in enumerate(each) if pair < 0] for each in (pairing.before, pairing.after)
+    ]
+    for olds, news in _grouped(rest, lambda side, row: side.asked[row] or ("id", side.ids[row]), (old, new)):
+        left: tuple[list[int], list[int]] = ([], [])
+        for first, second in _grouped((olds, news), lambda side, row: side.expected[row], (old, new)):
             if first and second:
-                pairs.append(_pair_of(first, second))
+                pairing.add(first, second)
             else:
                 left[0].extend(first)
                 left[1].extend(second)
         if left[0] and left[1]:
-            pairs.append(_pair_of(*left, is_edited=True))
-    return pairs
-
-
-def _pair_of(old: Sequence[AskedRow], new: Sequence[AskedRow], *, is_edited: bool = False) -> RowPair:
-    return RowPair(tuple(row.id for row in old), tuple(row.id for row in new), is_edited)
+            pairing.add(*left, is_edited=True)
 
 
 def _grouped(
-    old: Iterable[AskedRow], new: Iterable[AskedRow], by: Callable[[AskedRow], Hashable]
-) -> Iterable[tuple[list[AskedRow], list[AskedRow]]]:
+    rows: Iterable[list[int]], by: Callable[[AskedRows, int], Hashable], sides: tuple[AskedRows, AskedRows]
+) -> Iterable[tuple[list[int], list[int]]]:
     """Return the rows of both sides that are alike ``by`` something, in the order of their first."""
-    groups: dict[Hashable, tuple[list[AskedRow], list[AskedRow]]] = {}
-    for place, rows in enumerate((old, new)):
-        for row in rows:
-            groups.setdefault(by(row), ([], []))[place].append(row)
+    groups: dict[Hashable, tuple[list[int], list[int]]] = {}
+    for place, (side, own) in enumerate(zip(sides, rows, strict=True)):
+        for row in own:
+            groups.setdefault(by(side, row), ([], []))[place].append(row)
     return groups.values()

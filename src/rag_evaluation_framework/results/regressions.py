@@ -8,212 +8,57 @@ where nothing was answered, because only retrieval was measured, the metrics dec
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, get_args
 
-import msgspec
+import numpy as np
 
-from rag_evaluation_framework.judging.verdict import AnswerVerdict
-from rag_evaluation_framework.results.drawn_scores import DrawsById, paired_judgings
+from rag_evaluation_framework.results.drawn_scores import JoinedDraws, paired_judgings
 from rag_evaluation_framework.results.movements import Movement as AnswerMovement
 from rag_evaluation_framework.results.movements import movement_between
-from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS, Pairing, are_other_questions
-from rag_evaluation_framework.results.verdicts import GatedMetric, Movement, Regressions, Threshold
+from rag_evaluation_framework.results.paired_answers import PairedAnswers
+from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS
+from rag_evaluation_framework.results.summaries import RunTotals
+from rag_evaluation_framework.results.verdicts import METRICS_LEVEL, GatedMetric, Movement, Regressions
 from rag_evaluation_framework.statistics.intervals import mean_interval, t_quantile
-from rag_evaluation_framework.statistics.paired import (
-    flips_p_value,
-    holm,
-    largest_drop,
-    paired_randomisation_test,
-    repeated_flips_p_value,
-)
+from rag_evaluation_framework.statistics.paired import holm, largest_drop, paired_randomisation_test
 from rag_evaluation_framework.statistics.partly_judged import Judging, mean_difference
-from rag_evaluation_framework.statistics.resampling import exact_mean, standard_deviation
+from rag_evaluation_framework.statistics.resampling import Floats, exact_mean, standard_deviation
 
-FLIPS_LEVEL, METRICS_LEVEL, LEVEL = 0.04, 0.01, 0.05
 NOTHING_JUDGED = "no answer was judged in either run"
 NOTHING_IN_COMMON = "the two runs have no question in common"
 
-Flip = Literal["worse", "better", "same", "new", "gone", "left out", "unpaired", "nothing"]
-"""How one sample moved; ``unpaired``: only one run judges its answer; ``nothing``: neither does."""
 
-
-class Standing(msgspec.Struct, frozen=True):
-    """How one question stands in a run: the verdicts on its answers, their texts, and its scores by metric.
-
-    There is no verdict where only retrieval was measured. ``undrawn`` are the metrics by which it was not
-    drawn to be judged.
-    """
-
-    verdicts: tuple[AnswerVerdict, ...]
-    texts: tuple[str, ...]
-    values: Mapping[str, float]
-    undrawn: frozenset[str] = frozenset()
-
-    @property
-    def rank(self) -> float | None:
-        """The mean rank of the grades; ``None`` where an answer was not judged."""
-        ranks = [each.rank for each in self.verdicts]
-        known = [rank for rank in ranks if rank is not None]
-        return exact_mean(known) if known and len(known) == len(ranks) else None
-
-    @property
-    def counts(self) -> tuple[int, int]:
-        """How many of its answers are correct, and how many are correct or wrong."""
-        correct = sum(each.is_correct for each in self.verdicts)
-        return correct, correct + sum(each.is_wrong for each in self.verdicts)
-
-
-class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """Two runs of one dataset, sample by sample, and what is demanded of it. Samples that pair have one name.
-
-    ``metrics`` are those of the run in their order, with whether higher is better: the first is the primary
-    one. ``thresholds`` are the declared ones; their metrics are the gated ones. ``left_out`` are samples that
-    one run was narrowed not to ask. ``drawn`` has for metrics that were judged in part how the samples were
-    drawn, before and now.
-    """
-
-    dataset: str
-    before: Mapping[str, Standing]
-    after: Mapping[str, Standing]
-    metrics: Mapping[str, bool]
-    thresholds: Sequence[Threshold] = ()
-    pairing: Pairing = Pairing()
-    left_out: frozenset[str] = frozenset()
-    drawn: tuple[Mapping[str, DrawsById], Mapping[str, DrawsById]] = ({}, {})
-
-    @property
-    def gated(self) -> list[str]:
-        """The metrics that have a threshold, in the order of the run."""
-        declared = {threshold.metric for threshold in self.thresholds}
-        return [metric for metric in self.metrics if metric in declared]
-
-    def standings(self) -> Iterator[tuple[str, Standing, Standing]]:
-        """Yield the samples of both runs: how each stands before and now."""
-        for name, before in self.before.items():
-            if (after := self.after.get(name)) is not None:
-                yield name, before, after
-
-    def movements(self) -> Iterator[tuple[str, Flip]]:
-        """Yield for each sample of either run how it moved."""
-        primary = next(iter(self.metrics), "")
-        for name, before in self.before.items():
-            after = self.after.get(name)
-            if after is None:
-                yield name, "left out" if name in self.left_out else "gone"
-            elif before.verdicts and after.verdicts:
-                yield name, _flip(before, after)
-            else:
-                yield name, self._by(primary, before, after)
-        for name in self.after:
-            if name not in self.before:
-                yield name, "left out" if name in self.left_out else "new"
-
-    def pairs(self, metric: str) -> list[tuple[float, float]]:
-        """Return a metric's values of the samples that have one in both runs: before, now."""
-        return [
-            (before.values[metric], after.values[metric])
-            for _, before, after in self.standings()
-            if metric in before.values and metric in after.values
-        ]
-
-    def judgings(self, metric: str) -> tuple[Judging, Judging] | None:
-        """Return what was judged before and now by a metric that was judged in part; ``None`` of others."""
-        draws = [each.get(metric) for each in self.drawn]
-        if draws == [None, None]:
-            return None
-        before, after = (
-            {name: each.values[metric] for name, each in side.items() if metric in each.values}
-            for side in (self.before, self.after)
-        )
-        first, second = draws
-        return paired_judgings(before, after, first_draws=first, second_draws=second)
-
-    def _by(self, primary: str, before: Standing, after: Standing) -> Flip:
-        """Tell how a sample without an answer moved by its first metric."""
-        if primary not in before.values or primary not in after.values:
-            return "nothing" if primary not in before.values and primary not in after.values else "unpaired"
-        change = after.values[primary] - before.values[primary]
-        return _moved(change if self.metrics[primary] else -change)
-
-
-def _flip(before: Standing, after: Standing) -> Flip:
-    ranks = before.rank, after.rank
-    if None in ranks:
-        return "nothing" if ranks == (None, None) else "unpaired"
-    return "same" if before.texts == after.texts else _moved(ranks[1] - ranks[0])  # type: ignore[operator]
-
-
-def _moved(change: float) -> Flip:
-    return "better" if change > 0 else "worse" if change < 0 else "same"
-
-
-class Flips(msgspec.Struct, frozen=True):
-    """How the samples of both runs moved, as ``(dataset, id)`` by kind.
-
-    ``p_worse`` is that of answers that moved between correct and wrong, and looks at the worse alone.
-    Looking both ways, p is twice the smaller of it and its complement, since it is a mid-p.
-    """
-
-    by_kind: Mapping[Flip, tuple[tuple[str, str], ...]]
-    p_worse: float
-    is_judged: bool
-    """Whether the answers were judged, in either run."""
-
-    def of(self, kind: Flip) -> tuple[tuple[str, str], ...]:
-        return self.by_kind.get(kind, ())
-
-    @property
-    def paired(self) -> int:
-        return len(self.of("worse")) + len(self.of("better")) + len(self.of("same"))
-
-
-def flips_of(sides: Sequence[Side]) -> Flips:
-    """Tell how each sample of both runs moved, all datasets together."""
-    by_kind: dict[Flip, list[tuple[str, str]]] = {}
-    for side in sides:
-        for name, movement in side.movements():
-            by_kind.setdefault(movement, []).append((side.dataset, name))
-    both = [(before, after) for side in sides for _, before, after in side.standings()]
-    changed = [(before, after) for before, after in both if before.texts != after.texts]
-    answers = [(*before.counts, *after.counts) for before, after in changed]
-    if any(before > 1 or now > 1 for _, before, _, now in answers):
-        p_worse = repeated_flips_p_value(answers)
-    else:
-        worse = sum(each[:2] == (1, 1) and each[2:] == (0, 1) for each in answers)
-        better = sum(each[:2] == (0, 1) and each[2:] == (1, 1) for each in answers)
-        p_worse = flips_p_value(worse, better)
-    is_judged = any(each.is_judged for pair in both for one in pair for each in one.verdicts)
-    return Flips({kind: tuple(samples) for kind, samples in by_kind.items()}, p_worse, is_judged)
-
-
-def regressions(baseline: str, sides: Sequence[Side], *, seed: int = 0) -> Regressions:
+def regressions(baseline: str, both: PairedAnswers, *, seed: int = 0) -> Regressions:
     """Compare each dataset of a run with the baseline's run of it; all tests of metrics are one family."""
-    flips = flips_of(sides)
-    asked: dict[str, Any] = {"new": len(flips.of("new")), "gone": len(flips.of("gone"))}
-    if are_other_questions(side.pairing for side in sides):
+    names = both.names
+    asked: dict[str, Any] = {"new": len(both.flipped("new")), "gone": len(both.flipped("gone"))}
+    if both.are_other:
         return Regressions(baseline=baseline, word="not evaluated", reason=OTHER_QUESTIONS, **asked)
     moved: dict[AnswerMovement, list[tuple[str, str]]] = {each: [] for each in get_args(AnswerMovement)}
     partly_before: set[tuple[str, str]] = set()
-    for side in sides:
-        for name, before, after in side.standings():
-            is_same_text = before.texts == after.texts
-            movement = movement_between(before.verdicts, after.verdicts, is_same_text=is_same_text)
-            moved[movement].append((side.dataset, name))
-            if movement == "became wrong" and not before.verdicts[0].is_correct:
-                partly_before.add((side.dataset, name))
-    metrics = _gated_metrics(sides, seed)
-    has_answers = any(each.verdicts for side in sides for each in side.after.values())
+    for dataset in both.demands:
+        here = both.questions[dataset]
+        for number in (np.flatnonzero(both.is_changed[here]) + here.start).tolist():
+            before, after = both.old.verdicts(number), both.new.verdicts(number)
+            movement = movement_between(before, after)
+            moved[movement].append(names[number])
+            if movement == "became wrong" and not before[0].is_correct:
+                partly_before.add(names[number])
+    metrics = _gated_metrics(both, seed)
+    wanted = [both.questions[dataset] for dataset in both.demands]
+    has_answers = any(both.new.has_verdict[here].any() for here in wanted)
     worse, word, reason = moved["became wrong"], "no worse", None
     if not has_answers:
         findings = {each.finding for each in metrics}
         word = next((each for each in ("worse", "undecided", "better") if each in findings), word)
-        worse = list(flips.of("worse")) if word == "worse" else []
-    elif not any(True for side in sides for _ in side.standings()):
+        worse = [names[number] for number in both.flipped("worse")] if word == "worse" else []
+    elif not any(both.both[here].any() for here in wanted):
         word, reason = "not evaluated", NOTHING_IN_COMMON
-    elif not flips.is_judged and any(a.texts != b.texts for side in sides for _, a, b in side.standings()):
+    elif not both.is_judged and any(both.is_changed[here].any() for here in wanted):
         word, reason = "not evaluated", NOTHING_JUDGED
-    better, paired = moved["became correct"], flips.paired
+    better, paired = moved["became correct"], both.paired
+    edited = [number for dataset in both.demands for number in both.edited[dataset]]
     return Regressions(
         baseline=baseline,
         word=word,  # type: ignore[arg-type]  # one of the words it may be
@@ -224,59 +69,100 @@ def regressions(baseline: str, sides: Sequence[Side], *, seed: int = 0) -> Regre
         partly=tuple(moved["became partly correct"]),
         better=tuple(better),
         **asked,
-        edited=_labelled(sides, [(side.dataset, name) for side in sides for name in side.pairing.edited]),
-        left_out=_labelled(sides, flips.of("left out")),
-        notice=next((side.pairing.notice for side in sides if side.pairing.notice), None),
+        edited=_labelled(both, edited),
+        left_out=_labelled(both, both.flipped("left out")),
+        notice=next(
+            (both.pairings[name].notice for name in both.demands if both.pairings[name].notice), None
+        ),
         paired=paired,
-        p_value=flips.p_worse,
+        p_value=both.p_worse,
         metrics=metrics,
         drop=largest_drop(len(worse), len(better), paired) if paired else None,
         reason=reason,
     ).settled()
 
 
-def _labelled(sides: Sequence[Side], samples: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Return samples as people are told of them."""
-    labels = {side.dataset: side.pairing.labels for side in sides}
-    return tuple((dataset, labels[dataset].get(name, name)) for dataset, name in samples)
+def _labelled(both: PairedAnswers, numbers: Sequence[int]) -> tuple[tuple[str, str], ...]:
+    """Return questions as people are told of them."""
+    labels = both.labels(numbers)
+    return tuple((both.names[number][0], labels[number]) for number in numbers)
 
 
-def _gated_metrics(sides: Sequence[Side], seed: int) -> tuple[GatedMetric, ...]:
-    gated = [(side, metric, side.pairs(metric)) for side in sides for metric in side.gated]
-    tested = [each for each in gated if each[2]]
+class _Gated(NamedTuple):
+    """A gated metric of a dataset: its values before and now of the questions that have both.
+
+    Of one that was judged in part ``judgings`` are what was judged before and now.
+    """
+
+    dataset: str
+    metric: str
+    is_higher_better: bool
+    before: Floats
+    now: Floats
+    judgings: tuple[Judging, ...] | None
+
+
+def _gated_metrics(both: PairedAnswers, seed: int) -> tuple[GatedMetric, ...]:
+    gated = [
+        _gated(both, dataset, metric, demand.metrics[metric])
+        for dataset, demand in both.demands.items()
+        for metric in demand.gated
+    ]
+    tested = [each for each in gated if len(each.before)]
     fallen, risen = (
-        holm([_one_sided(*each, fell=fell, seed=seed) for each in tested]) for fell in (True, False)
+        holm([_one_sided(each, fell=fell, seed=seed) for each in tested]) for fell in (True, False)
     )
     p_values = zip(fallen, risen, strict=True)
     return tuple(
-        _gated_metric(side, metric, pairs, next(p_values), seed)
-        if pairs
-        else GatedMetric(dataset=side.dataset, metric=metric)
-        for side, metric, pairs in gated
+        _gated_metric(each, next(p_values), seed)
+        if len(each.before)
+        else GatedMetric(dataset=each.dataset, metric=each.metric)
+        for each in gated
     )
 
 
-def _one_sided(side: Side, metric: str, pairs: list[tuple[float, float]], *, fell: bool, seed: int) -> float:
+def _gated(both: PairedAnswers, dataset: str, metric: str, is_higher_better: bool) -> _Gated:
+    here = both.questions[dataset]
+    sides = both.old, both.new
+    before, now = (each.values(metric)[here] for each in sides)
+    known = ~(np.isnan(before) | np.isnan(now))
+    draws = [_draws_of(both, side, dataset, metric) for side in (0, 1)]
+    judgings = None if draws[0] is draws[1] is None else paired_judgings((before, draws[0]), (now, draws[1]))
+    return _Gated(dataset, metric, is_higher_better, before[known], now[known], judgings)
+
+
+def _draws_of(both: PairedAnswers, side: int, dataset: str, metric: str) -> JoinedDraws | None:
+    """Return how the samples of a dataset were drawn; ``None`` if none was left out."""
+    columns, totals = (both.old, both.new)[side].columns, RunTotals()
+    if metric not in columns.judged_in_part:
+        return None
+    here, places = both.questions[dataset], []
+    for number, _, row in (both.old, both.new)[side].read(range(here.start, here.stop)):
+        totals.add(row.result)
+        places.append(number - here.start)
+    drawn, draws = totals.columns().draws, np.zeros(here.stop - here.start, np.int16)
+    draws[places] = drawn.get(metric, 0)
+    return draws if metric in drawn else None
+
+
+def _one_sided(gated: _Gated, *, fell: bool, seed: int) -> float:
     """Return the p-value of a metric that fell or rose, where higher is better."""
-    down = side.metrics[metric] == fell
-    if (judgings := side.judgings(metric)) is not None:
-        found = mean_difference(judgings[1], judgings[0])
+    down = gated.is_higher_better == fell
+    if gated.judgings is not None:
+        found = mean_difference(gated.judgings[1], gated.judgings[0])
         if found is None or found.p_value is None:
             return 1.0
         return found.p_value / 2 if (found.value < 0) == down else 1.0 - found.p_value / 2
-    before, now = (list(each) for each in zip(*pairs, strict=True))
-    first, second = (now, before) if down else (before, now)
+    first, second = (gated.now, gated.before) if down else (gated.before, gated.now)
     return paired_randomisation_test(first, second, seed=seed, looks="down").p_value
 
 
-def _gated_metric(
-    side: Side, metric: str, pairs: list[tuple[float, float]], p_values: tuple[float, float], seed: int
-) -> GatedMetric:
-    differences = [now - before for before, now in pairs]
-    sign = 1.0 if side.metrics[metric] else -1.0
-    means = exact_mean([before for before, _ in pairs]), exact_mean([now for _, now in pairs])
+def _gated_metric(gated: _Gated, p_values: tuple[float, float], seed: int) -> GatedMetric:
+    differences = gated.now - gated.before
+    sign = 1.0 if gated.is_higher_better else -1.0
+    means = exact_mean(gated.before), exact_mean(gated.now)
     interval, drop = None, None
-    if (judgings := side.judgings(metric)) is not None:
+    if (judgings := gated.judgings) is not None:
         means = judgings[0].value, judgings[1].value
         found, wide = (mean_difference(judgings[1], judgings[0], confidence=each) for each in (0.95, 0.9))
         interval = None if found is None else found.interval
@@ -284,10 +170,10 @@ def _gated_metric(
         drop = None if ends is None else -ends.low if sign > 0 else ends.high
     else:
         interval = mean_interval(differences, method="bootstrap", seed=seed)
-        drop = _largest_fall([-sign * each for each in differences])
+        drop = _largest_fall((-sign * differences).tolist())
     gain = sign * (exact_mean(differences) if judgings is None else means[1] - means[0])
     finding: Movement | Literal["same"]
-    if not any(differences) and not gain:
+    if not differences.any() and not gain:
         finding = "same"
     elif gain < 0 and p_values[0] <= METRICS_LEVEL:
         finding = "worse"
@@ -296,9 +182,9 @@ def _gated_metric(
     else:
         finding = "undecided" if gain < 0 else "no worse"
     return GatedMetric(
-        dataset=side.dataset,
-        metric=metric,
-        n=len(pairs),
+        dataset=gated.dataset,
+        metric=gated.metric,
+        n=len(differences),
         before=means[0],
         now=means[1],
         interval=interval,

@@ -101,7 +101,6 @@ from rag_evaluation_framework.results.comparison import (
 )
 from rag_evaluation_framework.results.drawn_scores import PARTLY, JudgedPart
 from rag_evaluation_framework.results.evaluations import Evaluation, Listed, Row, Rows
-from rag_evaluation_framework.results.regressions import FLIPS_LEVEL
 from rag_evaluation_framework.results.run_store import RESULTS_NAME, labels_beside, last_number
 from rag_evaluation_framework.results.summaries import (
     ANSWER_QUALITY,
@@ -116,7 +115,7 @@ from rag_evaluation_framework.results.summaries import (
     RunTotals,
     section_of,
 )
-from rag_evaluation_framework.results.verdicts import written_thresholds
+from rag_evaluation_framework.results.verdicts import FLIPS_LEVEL, written_thresholds
 from rag_evaluation_framework.statistics.intervals import Interval
 from rag_evaluation_framework.statistics.resampling import exact_mean
 from rag_evaluation_framework.structs import replace

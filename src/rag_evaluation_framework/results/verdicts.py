@@ -33,6 +33,10 @@ OF_ANSWERS = (*GRADES, *OF_REQUESTS)
 """What every run has besides its metrics, and thresholds may limit: numbers and shares of its answers."""
 
 
+FLIPS_LEVEL, METRICS_LEVEL, LEVEL = 0.04, 0.01, 0.05
+"""The p-values that show a change: of answers that moved, of a gated metric, of either by itself."""
+
+
 class Threshold(msgspec.Struct, frozen=True):
     """A bound for the mean of one metric, by its name; equality passes. ``line`` is where it is written.
 

@@ -28,6 +28,7 @@ from rag_evaluation_framework.errors import UsageError, invalid, shown
 Numbers = Sequence[float] | npt.NDArray[Any]
 Labels = Sequence[Hashable] | npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 
 # Squares of larger numbers overflow, and variances are made of squares.
 LARGEST = 1e150
