@@ -276,6 +276,13 @@ def issue_codes() -> set[str]:
     return {each for each in found if isinstance(each, str) and re.fullmatch(r"[a-z]+(-[a-z0-9]+)*", each)}
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "how-to").glob("*.md")), ids=lambda path: path.stem)
+def test_how_to_begins_with_its_use_and_a_command(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[2].startswith("Use this to ")
+    assert any(line.startswith("```") for line in lines[:10])
+
+
 # The most words that a page may have: what white space separates, if it has a letter or a digit.
 MOST_WORDS = {
     "explanation/architecture": 1350,
