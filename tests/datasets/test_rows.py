@@ -211,9 +211,8 @@ def test_rows_are_evaluated_by_what_they_hold_and_leave_nothing_behind(
     )
     markdown = result.render("markdown").replace("\\", "")
     assert all(f"\n- {line}\n" in markdown or f"\n{line}\n" in markdown for line in lines)
-    notebook = unescape(result._repr_html_())
-    assert all(f">{line}<" in notebook for line in lines)
-    assert "; ".join(lines) in unescape(result.render("page"))
+    for html in (result._repr_html_(), result.render("page")):
+        assert all(f">{line}<" in unescape(html) for line in lines)
     assert str(result.samples[1]).startswith(f"Sample row 2: {LOG[1]['query']}")
 
 

@@ -158,7 +158,7 @@ def _people_call(plan: Plan) -> Mapping[str, str]:
     """Return what people call the datasets, where files call them otherwise: the splits of golden sets."""
     if plan.manifest.kind != "golden":
         return {}
-    from rag_evaluation_framework.reports.evaluation_blocks import KINDS_OF_GOLDEN
+    from rag_evaluation_framework.reports.messages.run_sentences import KINDS_OF_GOLDEN
 
     return KINDS_OF_GOLDEN
 

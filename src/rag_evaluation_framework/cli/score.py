@@ -239,8 +239,9 @@ def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
 
 
 def _show(evaluation: Evaluation, *, as_json: bool, details: bool) -> None:
-    from rag_evaluation_framework.reports.evaluation_blocks import describe_evaluation, unmeasured_lines
+    from rag_evaluation_framework.reports.evaluation_blocks import describe_evaluation
     from rag_evaluation_framework.reports.json_report import scored_document
+    from rag_evaluation_framework.reports.messages.run_sentences import unmeasured_lines
 
     if as_json:
         print_json(scored_document(evaluation))

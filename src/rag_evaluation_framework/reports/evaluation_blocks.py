@@ -9,24 +9,23 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from math import ceil, floor
 from pathlib import Path
 from shlex import join, quote
 from typing import Any, TypeAlias
 
-from rag_evaluation_framework.datasets.row_fields import SHOWN, RowReading
+from rag_evaluation_framework.datasets.row_fields import RowReading
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.evaluation.agent_shapes import DEFAULT_PATH
 from rag_evaluation_framework.evaluation.run import JUDGE
 from rag_evaluation_framework.files.project_root import is_runs_directory
 from rag_evaluation_framework.judging.verdict import CORRECT, PARTLY_CORRECT, WRONG, AnswerCounts
-from rag_evaluation_framework.metrics.declaration import PASS_RATE, known_metric
+from rag_evaluation_framework.metrics.declaration import known_metric
 from rag_evaluation_framework.records.responses import EXPECTED
 from rag_evaluation_framework.records.runs import RunHead
 from rag_evaluation_framework.records.samples import RECORDED_ROWS
-from rag_evaluation_framework.records.scores import NO_CONTEXTS, NOT_ANSWERED
+from rag_evaluation_framework.records.scores import NOT_ANSWERED
 from rag_evaluation_framework.reports import blocks
-from rag_evaluation_framework.reports.blocks import Headline, measure, names_listed, one_line
+from rag_evaluation_framework.reports.blocks import Headline, names_listed, one_line
 from rag_evaluation_framework.reports.facts import (
     Demand,
     FigureRow,
@@ -44,20 +43,26 @@ from rag_evaluation_framework.reports.facts import (
 )
 from rag_evaluation_framework.reports.messages import verdict_sentences as say
 from rag_evaluation_framework.reports.messages.comparison_sentences import systems_sentence
+from rag_evaluation_framework.reports.messages.run_sentences import (
+    KINDS_OF_GOLDEN,
+    caution,
+    excluded_answers,
+    gate_switch,
+    latency_text,
+    not_scored_lines,
+    reading_lines,
+    refusals_said,
+    requests_text,
+    shortfall_of,
+    unmeasured_lines,
+)
 from rag_evaluation_framework.reports.system_blocks import describe_systems
 from rag_evaluation_framework.results.evaluations import Evaluation, unscored
 from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS
 from rag_evaluation_framework.results.regressions import NOTHING_IN_COMMON
 from rag_evaluation_framework.results.run_store import CELLS, in_runs, run_paths, short_id
-from rag_evaluation_framework.results.summaries import RELIABILITY, Figure, Unscored
-from rag_evaluation_framework.results.verdicts import (
-    BASELINE,
-    Check,
-    Regressions,
-    Verdict,
-    Word,
-    format_bound,
-)
+from rag_evaluation_framework.results.summaries import RELIABILITY, Figure
+from rag_evaluation_framework.results.verdicts import BASELINE, Regressions, Verdict, Word
 
 MARKS = {
     "passed": "✓",
@@ -75,13 +80,6 @@ _STOPS = {_FULL: _FULL, "the target cannot be reached": "rag-eval cannot connect
 _SILENCES = {"http-429": "quota exceeded", "http-40": "request rejected", "http-5": "server error"}
 _SILENCES |= {"timeout": "timed out", "connect": "rag-eval cannot connect to it"}
 _IMPORTED = re.compile(r"[\w.]+:[\w.]+")
-KINDS_OF_GOLDEN = {
-    "facts": "facts",
-    "relations": "relations",
-    "tracking": "events",
-    "multiturn": "conversations",
-    "boundary": "refusals",
-}
 _MAIN_FIGURES = {
     "entity_coverage": "entities named",
     "relation_match": "relation stated",
@@ -106,12 +104,6 @@ _TOOLS = {
     "traces": "traces in OTLP JSON",
 }
 """What the formats of other tools are called."""
-_CALLED = {"latency_ms": "latency (milliseconds)", "latency_s": "latency (seconds)"}
-_NOT_COUNTED = {
-    "refused": ("refusal", "refusals"),
-    "dont_know": ('"don\'t know"', '"don\'t know"'),
-    "asks_back": ("question back", "questions back"),
-}
 
 
 def describe_evaluation(
@@ -191,7 +183,7 @@ def _figures(evaluation: Evaluation) -> blocks.Blocks:
         and evaluation.verdict.stopped is None
         and not holds_rows(evaluation)
     ):
-        yield blocks.aside(f"no gate: {_gate_switch(evaluation)}")
+        yield blocks.aside(f"no gate: {gate_switch(evaluation)}")
 
 
 def _figures_table(evaluation: Evaluation) -> blocks.Block:
@@ -292,47 +284,7 @@ def _golden_table(evaluation: Evaluation) -> blocks.Blocks:
             yield blocks.aside(f"{of}{check.metric} {value}, needs {demand.needs}: ", demand.result)
 
 
-def refusals_said(evaluation: Evaluation) -> str | None:
-    """Say how many refusals of golden sets are correct, wrong and missed; ``None`` where there are none."""
-    refusals = evaluation.answers.refusals
-    if evaluation.kind != "golden" or not any(refusals.values()):
-        return None
-    return f"Refusals: {', '.join(f'{count:,} {name}' for name, count in refusals.items())}."
-
-
 # Why samples have no score for a metric.
-
-
-def not_scored_lines(evaluation: Evaluation) -> Iterator[str]:
-    """Say what should have a score and has none: it failed, or the data lacks what it needs."""
-    for name, part in evaluation.named_runs.items():
-        of = f"{KINDS_OF_GOLDEN.get(name, name)}: " if len(evaluation.parts) > 1 else ""
-        metrics: dict[Unscored, list[str]] = {}
-        for metric, found in part.metrics.items():
-            if metric == PASS_RATE:
-                continue
-            for each in found.reasons:
-                is_lacking = each.reason == NO_CONTEXTS or not found.n_scored
-                if each.status == "failed" or (is_lacking and evaluation.kind != "golden"):
-                    metrics.setdefault(each, []).append(metric)
-        for each, names in metrics.items():
-            word = "failed" if each.status == "failed" else "not scored"
-            yield f"{of}{each.count:,} {word}: {blocks.one_line(each.reason, 200)} ({', '.join(names)})"
-        yield from (f"{of}{metric} is not measured: {reason}" for metric, reason in part.unmeasured.items())
-    if evaluation.missing:
-        names = [KINDS_OF_GOLDEN.get(name, name) for name in evaluation.missing]
-        yield f"no {blocks.listed(names, 'or')} in this folder"
-
-
-def unmeasured_lines(evaluation: Evaluation) -> list[str]:
-    """Say which metrics failed wherever they apply; those with the same counts share a line."""
-    metrics: dict[tuple[int, int], list[str]] = {}
-    for each in evaluation.not_measured:
-        metrics.setdefault((each.n_skipped, each.n_failed), []).append(each.metric)
-    return [
-        f"nothing was scored ({skipped:,} skipped, {failed:,} failed): {', '.join(names)}"
-        for (skipped, failed), names in metrics.items()
-    ]
 
 
 # What was done by which method, for those who ask.
@@ -419,8 +371,8 @@ def reading_of_run(evaluation: Evaluation) -> RowReading:
 def describe_reading(reading: RowReading) -> blocks.Blocks:
     """Add which field was taken for what, how many rows there are, and how to change it."""
     hang = len(reading.name) + 2
-    first, second = _reading_lines(reading)
-    yield blocks.prose(f"{reading.name}: {first}", hang=hang)
+    first, second = reading_lines(reading)
+    yield blocks.prose(first, hang=hang)
     yield blocks.prose(second, indent=hang, hang=hang)
 
 
@@ -433,33 +385,7 @@ def describe_format(name: str, format_: str, rows: int) -> blocks.Blocks:
 
 def reading_sentences(evaluation: Evaluation) -> list[str]:
     """Say the same where there is no screen; nothing of what is no rows, or was told which field is what."""
-    if "reading" not in evaluation.head.configuration:
-        return []
-    reading = reading_of_run(evaluation)
-    first, second = _reading_lines(reading)
-    return [f"{reading.name}: {first}; {second}"]
-
-
-def _reading_lines(reading: RowReading) -> tuple[str, str]:
-    """Say which field was taken for what, and what else is known of the rows."""
-    fields = reading.fields
-    first = ", ".join(f"{part} = {fields[part]}" for part in SHOWN if part in fields)
-    told = [] if reading.rows is None else [counted(reading.rows, "row")]
-    if reading.rows:
-        if "answer" in fields and reading.answers != reading.rows:
-            told.append(f"{_some(reading.answers, reading.rows)} with an answer")
-        if "reference" in fields:
-            told.append(f"{_some(reading.references, reading.rows)} with a reference")
-    others = [part for part in fields if part not in (*SHOWN, "id")]
-    told += [f"{_CALLED.get(part) or part.replace('_', ' ')} in {fields[part]}" for part in others]
-    part = "answer" if "answer" in fields else "question"
-    change = f'map={{"{part}": FIELD}}' if reading.in_memory else f"--map {part}=FIELD"
-    asked = reading.unit_asked and f"not read: {reading.unit_asked}"
-    return first, "; ".join(filter(None, (", ".join(told), asked, f"change with {change}")))
-
-
-def _some(count: int | None, total: int) -> str:
-    return "none" if not count else "all" if count == total else f"{count:,}"
+    return [*reading_lines(reading_of_run(evaluation))] if holds_rows(evaluation) else []
 
 
 _MOST_NAMED = 1000
@@ -467,28 +393,19 @@ _MOST_NAMED = 1000
 
 def not_counted(evaluation: Evaluation) -> Iterator[str]:
     """Say which answers refuse, don't know or ask back, and from which metrics they are excluded."""
-    reasons = {NOT_ANSWERED[kind]: words for kind, words in _NOT_COUNTED.items()}
-    names: dict[tuple[str, str], list[str]] = defaultdict(list)
+    kinds = {reason: kind for kind, reason in NOT_ANSWERED.items()}
+    names: dict[str, list[str]] = defaultdict(list)
     metrics: dict[str, None] = {}
-    counts: Mapping[str, int] = {
-        each.reason: each.count for figure in evaluation.metrics.values() for each in figure.reasons
-    }
-    if not counts.keys() & reasons.keys() or evaluation.counts.total > _MOST_NAMED:
+    counts = {each.reason for figure in evaluation.metrics.values() for each in figure.reasons}
+    if not counts & kinds.keys() or evaluation.counts.total > _MOST_NAMED:
         return
     for row in evaluation.rows:
-        found = {each.reason: each.metric for each in row.scores if each.reason in reasons}
-        for reason, metric in found.items():
-            names[reasons[str(reason)]].append(sample_name(row))
+        for reason, metric in {
+            each.reason: each.metric for each in row.scores if each.reason in kinds
+        }.items():
+            names[kinds[str(reason)]].append(sample_name(row))
             metrics[metric] = None
-    said = [f"{counted(len(each), *words)} ({names_listed(each)})" for words, each in names.items()]
-    yield f"Excluded from {blocks.listed(list(metrics))}: {', '.join(said)}."
-
-
-def caution(evaluation: Evaluation) -> str | None:
-    """Say what figures by words can show; ``None`` if there are none."""
-    if any(each.n_scored and blocks.by(each.method) == "words" for each in evaluation.metrics.values()):
-        return "Word overlap finds additions and changed copies. For reworded errors, use --judge-model."
-    return None
+    yield excluded_answers(metrics=list(metrics), names=names)
 
 
 # What was run: the last lines before the way on.
@@ -540,7 +457,7 @@ def reliability_lines(evaluation: Evaluation) -> Iterator[str]:
     if now is None:
         return
     of = " of the slowest dataset" if len(evaluation.runs) > 1 else ""
-    for label, told in (("Requests", _requests), (f"Latency{of}", _latency)):
+    for label, told in (("Requests", requests_text), (f"Latency{of}", latency_text)):
         yield f"{label}: {told(now)}" + ("." if before is None else f"; before: {told(before)}.")
 
 
@@ -556,22 +473,6 @@ def _together(found: Sequence[Mapping[str, Any] | None]) -> Mapping[str, Any] | 
     latencies = [each["latency_ms"] for each in known]
     summed["latency_ms"] = {name: max(each.get(name, 0.0) for each in latencies) for name in latencies[0]}
     return summed
-
-
-def _requests(found: Mapping[str, Any]) -> str:
-    retries, errors = found["retries"], [f"{count:,} {kind}" for kind, count in found["errors"].items()]
-    told = f"{found['requests']:,}, {counted(retries, 'retry', 'retries')}"
-    told += (
-        f" ({100 * found['retry_rate']:.1f}%, {counted(found['retried_answers'], 'answer')})"
-        if retries
-        else ""
-    )
-    return f"{told}, {found['failed']:,} failed" + (f" (errors: {', '.join(errors)})" if errors else "")
-
-
-def _latency(found: Mapping[str, Any]) -> str:
-    names, latencies = {"p50": "median", "p95": "p95"}, found["latency_ms"].items()
-    return ", ".join(f"{names[name]} {ms:,.0f} ms" for name, ms in latencies) or "unknown"
 
 
 def run_notes(evaluation: Evaluation) -> list[str]:
@@ -592,23 +493,6 @@ def named_run_notes(name: str, evaluation: Evaluation) -> list[str]:
     shortfall = shortfall_of(evaluation)
     notes = [*run_notes(evaluation), *([] if shortfall is None else [shortfall])]
     return [f"{name}, run {evaluation.head.run_id}: {note}" for note in notes]
-
-
-def shortfall_of(evaluation: Evaluation) -> str | None:
-    """Say why a run did not complete, and how to resume it; ``None`` of one that did."""
-    outcome = evaluation.outcome
-    if outcome.completed:
-        return None
-    return f"incomplete: {outcome.reason}; continue with --resume {evaluation.head.run_id}"
-
-
-def _gate_switch(evaluation: Evaluation) -> str:
-    """Say what switches the gate on that is off."""
-    if "manifest" in evaluation.head.configuration:
-        return "ciGate is not true"
-    if evaluation.kind == "golden":
-        return "--threshold, or ciGate in the configuration, switches it on"
-    return "--threshold METRIC=NUMBER (in Python, gate={metric: bound}) switches it on"
 
 
 # The verdict in words, which agrees with the exit code everywhere.
@@ -637,7 +521,7 @@ def _failed(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     if verdict.n_errors > verdict.max_errors:
         yield _agent_failed(evaluation)
     if moved is not None and any(each.metric == BASELINE and each.fails for each in verdict.checks):
-        yield _became_wrong(moved) if moved.worse and answers.total else f"{_moved(moved)}."
+        yield _became_wrong(moved) if moved.worse and answers.total else f"{say.moved_sentence(moved)}."
     is_told = verdict.n_errors > verdict.max_errors and answers.wrong == answers.unanswered
     if answers.wrong and not is_told and (CORRECT in missed or WRONG in missed or verdict.n_uncovered):
         is_told = True
@@ -645,10 +529,14 @@ def _failed(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     check = missed.get(CORRECT) or missed.get(PARTLY_CORRECT)
     if check is not None and (answers.partly_correct or not answers.wrong):
         correct, partly = answers.correct, answers.partly_correct
-        yield say.too_few_correct(correct=correct, total=answers.total, partly=partly, gate=_demand(check))
+        yield say.too_few_correct(
+            correct=correct, total=answers.total, partly=partly, gate=say.demand_text(check)
+        )
     means = [each for each in verdict.checks if each.fails and not each.is_of_grade]
+    several = len(evaluation.runs) > 1
     for number, check in enumerate(each for each in means if each.metric != BASELINE):
-        yield _missed(check, evaluation, is_first=not (number or is_told))
+        wrong = answers.wrong if answers.judged and not (number or is_told) else None
+        yield say.missed_sentence(check, several=several, wrong=wrong)
     errors = counted(verdict.n_errors, "request")
     yield from (f"{rule}." for rule in verdict.broken_rules if not rule.startswith(errors))
 
@@ -664,7 +552,7 @@ def _not_evaluated(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
         yield say.other_questions() if is_other else f"{moved.reason}."
     if is_of_grade and answers.without_truth and answers.without_truth + answers.unanswered == answers.total:
         yield say.nothing_to_judge_by()
-    yield from (f"{each}." for each in _open_reasons(verdict))
+    yield from (f"{each}." for each in say.open_reasons(verdict))
 
 
 def _judge_failed(evaluation: Evaluation) -> str:
@@ -680,7 +568,7 @@ def _judge_failed(evaluation: Evaluation) -> str:
 
 def _no_longer_confirmed(moved: Regressions) -> str:
     count, were_judged = len(moved.unconfirmed), moved.were_judged
-    return say.no_longer_confirmed(count=count, baseline=_called(moved), were_judged=were_judged)
+    return say.no_longer_confirmed(count=count, baseline=say.name_baseline(moved), were_judged=were_judged)
 
 
 def _undecided(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
@@ -689,7 +577,7 @@ def _undecided(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     if any(check.is_of_grade for check in opened) and answers.off_topic and not answers.judged:
         yield say.off_topic(count=answers.off_topic, total=answers.total)
     if moved is not None and any(check.metric == BASELINE for check in opened):
-        yield _no_longer_confirmed(moved) if moved.unconfirmed else f"{_moved(moved)}."
+        yield _no_longer_confirmed(moved) if moved.unconfirmed else f"{say.moved_sentence(moved)}."
     if any(check.is_of_grade for check in opened):
         yield say.too_many_unjudged(unjudged=answers.not_judged, total=answers.total, wrong=answers.wrong)
         if answers.without_truth:
@@ -702,7 +590,7 @@ def _passed(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     limits = {each.metric: each for each in verdict.checks if each.is_of_grade}
     covering = limits.get(WRONG) or limits.get(CORRECT)
     if answers.wrong and covering is not None:
-        gate = f"{_demand(covering)}{' correct' if covering.metric == CORRECT else ''}"
+        gate = f"{say.demand_text(covering)}{' correct' if covering.metric == CORRECT else ''}"
         yield say.wrong_allowed(wrong=answers.wrong, total=answers.total, gate=gate)
     if moved is not None and not moved.worse:
         yield _none_got_worse(moved)
@@ -778,14 +666,16 @@ def _became_wrong(moved: Regressions, *, allowed: int = 0) -> str:
     worse, partly = len(moved.worse), len(moved.partly_before.intersection(moved.worse))
     again = moved.was_asked_again
     return say.became_wrong(
-        worse=worse, baseline=_called(moved), partly=partly, is_confirmed=again, allowed=allowed
+        worse=worse, baseline=say.name_baseline(moved), partly=partly, is_confirmed=again, allowed=allowed
     )
 
 
 def _none_got_worse(moved: Regressions) -> str:
     unsure = len(moved.partly) + len(moved.unconfirmed)
     better, unstable = len(moved.better), len(moved.unstable)
-    return say.none_got_worse(baseline=_called(moved), better=better, unstable=unstable, unsure=unsure)
+    return say.none_got_worse(
+        baseline=say.name_baseline(moved), better=better, unstable=unstable, unsure=unsure
+    )
 
 
 def _wrong(answers: AnswerCounts) -> str:
@@ -803,68 +693,9 @@ def _agent_failed(evaluation: Evaluation) -> str:
     return say.agent_failed(failed=counts.failed, total=counts.finished, kinds=dict(kinds.most_common()))
 
 
-def _demand(check: Check) -> str:
-    """Say what a limit demands: ``requires 27``, ``allows 2``."""
-    required = check.required or 0
-    number = f"{ceil(required - 1e-9) if check.operator == '>=' else floor(required + 1e-9):,}"
-    return f"{'requires' if check.metric == CORRECT else 'allows'} {number}"
-
-
-def _limit_line(check: Check) -> str:
-    """Say what a limit was read as, what was counted, and whether it is met."""
-    share = "" if check.is_count else f" ({format_bound(check)} of {check.of or 0:,})"
-    excess = check.is_count and check.is_of_grade and (check.bound or 0) > (check.of or 0) > 0
-    warning = "; warning: the run has fewer answers" if excess else ""
-    of = "" if check.dataset is None else f"{one_line(check.dataset)}: "
-    found = f"{of}{check.metric}: {check.number or 0:,}"
-    return f"{found}, the gate {_demand(check)}{share}: {check.status}{warning}"
-
-
-_RUN_DAY = re.compile(r"eval_run_\d{8}_(?=\d)")
-
-
-def _called(moved: Regressions) -> str:
-    return one_line(_RUN_DAY.sub("", moved.baseline), 24)
-
-
 def holds_rows(evaluation: Evaluation) -> bool:
     """Tell whether the answers are somebody's rows, which nobody was asked for."""
     return "reading" in evaluation.head.configuration
-
-
-def _open_reasons(verdict: Verdict) -> Iterator[str]:
-    yield from verdict.unevaluated
-    for check in verdict.checks:
-        if check.is_open and check.metric != BASELINE:
-            of = "" if check.dataset is None else f"{one_line(check.dataset)}: "
-            yield f"{of}{check.metric} was not evaluated" + (f": {check.reason}" if check.reason else "")
-
-
-def _missed(check: Check, evaluation: Evaluation, *, is_first: bool) -> str:
-    is_told = check.dataset is not None and len(evaluation.runs) > 1
-    of = f"{one_line(str(check.dataset), 24)}: " if is_told else ""
-    answers = evaluation.answers
-    wrong = answers.wrong if is_first and answers.judged else None
-    if check.number is not None:
-        value, bound = f"{check.number:,} of {check.of:,}", format_bound(check)
-    else:
-        value = measure(check.metric, check.value, bound=check.bound)
-        bound = measure(check.metric, check.bound)
-    held = "" if check.held in ("mean", "answers") else f" ({check.held})"
-    return say.mean_missed(metric=f"{of}{check.metric}{held}", value=value, threshold=bound, wrong=wrong)
-
-
-def _moved(moved: Regressions) -> str:
-    """Say how many answers got worse and better; without any, which metric fell."""
-    worse, better, paired = len(moved.worse), len(moved.better), counted(moved.paired, "answer")
-    fell = [each for each in moved.metrics if each.finding in ("worse", "undecided")]
-    if fell and not worse:
-        told = ", ".join(
-            f"{each.metric} from {measure(each.metric, each.before)} to {measure(each.metric, each.now)}"
-            for each in fell
-        )
-        return f"0 of {paired} got worse, but {told} fell"
-    return f"{worse:,} of {paired} got worse and {better:,} got better"
 
 
 def _more_lines(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
@@ -872,32 +703,21 @@ def _more_lines(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     moved = evaluation.regressions
     if verdict.word in ("incomplete", "no gate"):
         return
-    yield from (_limit_line(check) for check in verdict.checks if check.held == "answers" and check.of)
+    yield from (say.limit_sentence(check) for check in verdict.checks if check.held == "answers" and check.of)
     if verdict.word in ("failed", "undecided"):
-        yield from (f"{each}." for each in _open_reasons(verdict))
+        yield from (f"{each}." for each in say.open_reasons(verdict))
     if moved is not None and moved.word == "worse":
         yield from filter(None, [in_common([each.row for each in worse_cases(evaluation)])])
     elif moved is not None and moved.unconfirmed and verdict.word == "failed":
         yield _no_longer_confirmed(moved)
     elif moved is not None and moved.paired and verdict.word in ("failed", "not evaluated"):
-        yield f"Compared with {one_line(moved.baseline)}: {_moved(moved)}."
+        yield f"Compared with {one_line(moved.baseline)}: {say.moved_sentence(moved)}."
     if verdict.word == "undecided":
         yield f"UNDECIDED exits with {verdict.exit_code}" + (
             "; --on-undecided pass lets it pass." if verdict.exit_code else ", as --on-undecided pass says."
         )
-    yield from _excused(verdict)
+    yield from say.excused_sentences(verdict)
     yield from _not_compared(evaluation, moved)
-
-
-def _excused(verdict: Verdict) -> Iterator[str]:
-    for check in verdict.checks:
-        if verdict.enabled and check.excuse == "waived":
-            yield f"{check.metric} was not evaluated, and is waived" + (
-                f": {check.reason}" if check.reason else ""
-            )
-    left_out = [check.metric for check in verdict.checks if verdict.enabled and check.excuse == "left out"]
-    if left_out:
-        yield f"left out, since the run was narrowed: {', '.join(dict.fromkeys(left_out))}"
 
 
 def _names_of(evaluation: Evaluation, samples: Iterable[tuple[str, str]]) -> str:
@@ -912,7 +732,8 @@ def _not_compared(evaluation: Evaluation, moved: Regressions | None) -> Iterator
         return
     if moved.reason in (None, OTHER_QUESTIONS) and (moved.new or moved.gone):
         new, gone = counted(moved.new, "question is", "questions are"), moved.gone
-        yield f"{new} new since {_called(moved)}; {gone:,} of it {'was' if gone == 1 else 'were'} not asked."
+        baseline, were = say.name_baseline(moved), "was" if gone == 1 else "were"
+        yield f"{new} new since {baseline}; {gone:,} of it {were} not asked."
     if moved.unstable:
         yield f"Unstable, not always as good as before: {_names_of(evaluation, moved.unstable)}."
     if moved.unconfirmed and moved.word != "undecided":
@@ -920,7 +741,7 @@ def _not_compared(evaluation: Evaluation, moved: Regressions | None) -> Iterator
     if moved.was_asked_again:
         yield f"Asked again: {counted(moved.asked_again, 'answer')}."
     if moved.edited:
-        yield f"Edited since {_called(moved)}: {names_listed([name for _, name in moved.edited])}."
+        yield f"Edited since {say.name_baseline(moved)}: {names_listed([name for _, name in moved.edited])}."
     if moved.left_out:
         names = names_listed([name for _, name in moved.left_out])
         left_out = counted(len(moved.left_out), "question")

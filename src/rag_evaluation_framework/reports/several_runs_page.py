@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.verdict import GRADES, name_of_state
 from rag_evaluation_framework.records.scores import TIMING_METHOD
-from rag_evaluation_framework.reports.blocks import NOTHING, Headline, difference, one_line
+from rag_evaluation_framework.reports.blocks import BAD, GOOD, NOTHING, Headline, difference, one_line
 from rag_evaluation_framework.reports.facts import document_of, named_rows, sample_name
 from rag_evaluation_framework.reports.messages import comparison_sentences
 from rag_evaluation_framework.reports.page_texts import PageTexts
@@ -44,7 +44,7 @@ MOVEMENTS: Mapping[Movement, str] = {
 }
 """How the verdict on an answer can move, worst first, and the key that lists such answers."""
 
-_TONES = {"worse": "no", "better": "yes", "no worse": "yes", "the same": "yes"}
+_TONES = {BAD: "no", GOOD: "yes"}
 # The scale of differences is the same for all metrics: a round number that the widest interval fits into.
 _SCALES = (0.1, 0.2, 0.4, 0.6, 1.0)
 
@@ -54,7 +54,10 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
     named = by_run(evaluations)
     comparison = compare_evaluations(named, force=force, seed=evaluations[0].head.seed)
     short = comparison_sentences.short_names(list(named))
-    word, _, rest = _said(comparison).partition(": ")
+    traits = [trait for each in comparison.answers for trait in each.traits]
+    leads = [comparison_sentences.trait_sentence(trait) for trait in traits[:2]]
+    leads += [f"Compared anyway: {warning}" for warning in comparison.warnings]
+    said = Headline.of_sentence(_said(comparison), lines=tuple(leads))
     scale = _scale(comparison.metrics)
     title = f"{' and '.join(short.values())} compared – rag-eval"
     runs: list[dict[str, Any]] = [
@@ -65,9 +68,6 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
         }
         for place, name in enumerate(comparison.contenders, start=1)
     ]
-    traits = [trait for each in comparison.answers for trait in each.traits]
-    leads = [comparison_sentences.trait_sentence(trait) for trait in traits[:2]]
-    leads += [f"Compared anyway: {warning}" for warning in comparison.warnings]
     shown = {
         "kind": "comparison",
         "label": "Comparison",
@@ -77,8 +77,8 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
             f"Now {', '.join(comparison.contenders)}",
             f"{evaluations[0].name}, {counted(evaluations[0].counts.finished, 'answer')}",
         ],
-        "said": Headline("", word if rest else "", rest or word, tuple(leads)),
-        "tone": next((tone for begins, tone in _TONES.items() if word.lower().startswith(begins)), "un"),
+        "said": said,
+        "tone": _TONES.get(said.style, "un"),
         "answered": any("g" in pair for run in runs for pair in run["pairs"])
         or any(each.other_questions for each in comparison.answers),
         "grades": [name_of_state(grade) for grade in GRADES],

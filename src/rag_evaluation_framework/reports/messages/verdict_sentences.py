@@ -5,11 +5,15 @@ Each returns a sentence of at most 90 characters with its period, so far as the 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from math import ceil, floor
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.verdict import CORRECT, PARTLY_CORRECT, WRONG, name_of_state
+from rag_evaluation_framework.reports.blocks import measure, one_line
+from rag_evaluation_framework.results.verdicts import BASELINE, Check, Regressions, Verdict, format_bound
 
 _LONGEST = 78
 """How long a sentence may be beside its mark and its word."""
@@ -214,3 +218,71 @@ def no_common_question() -> str:
 def _part(number: int, total: int, within: str = "", verbs: tuple[str, str] = ("is", "are")) -> str:
     """Return a part of the answers with its verb: ``1 of 30 answers is``, ``0 of 1 answer is``."""
     return f"{number:,} of {counted(total, 'answer')}{within} {verbs[number != 1 and total != 1]}"
+
+
+def demand_text(check: Check) -> str:
+    """Say what a limit demands: ``requires 27``, ``allows 2``."""
+    required = check.required or 0
+    number = f"{ceil(required - 1e-9) if check.operator == '>=' else floor(required + 1e-9):,}"
+    return f"{'requires' if check.metric == CORRECT else 'allows'} {number}"
+
+
+def limit_sentence(check: Check) -> str:
+    """Say what a limit was read as, what was counted, and whether it is met."""
+    share = "" if check.is_count else f" ({format_bound(check)} of {check.of or 0:,})"
+    excess = check.is_count and check.is_of_grade and (check.bound or 0) > (check.of or 0) > 0
+    warning = "; warning: the run has fewer answers" if excess else ""
+    of = "" if check.dataset is None else f"{one_line(check.dataset)}: "
+    found = f"{of}{check.metric}: {check.number or 0:,}"
+    return f"{found}, the gate {demand_text(check)}{share}: {check.status}{warning}"
+
+
+_RUN_DAY = re.compile(r"eval_run_\d{8}_(?=\d)")
+
+
+def name_baseline(moved: Regressions) -> str:
+    return one_line(_RUN_DAY.sub("", moved.baseline), 24)
+
+
+def open_reasons(verdict: Verdict) -> Iterator[str]:
+    yield from verdict.unevaluated
+    for check in verdict.checks:
+        if check.is_open and check.metric != BASELINE:
+            of = "" if check.dataset is None else f"{one_line(check.dataset)}: "
+            yield f"{of}{check.metric} was not evaluated" + (f": {check.reason}" if check.reason else "")
+
+
+def missed_sentence(check: Check, *, several: bool, wrong: int | None) -> str:
+    """Say by how much a mean, of one of several datasets, misses its threshold."""
+    of = f"{one_line(str(check.dataset), 24)}: " if check.dataset is not None and several else ""
+    if check.number is not None:
+        value, bound = f"{check.number:,} of {check.of:,}", format_bound(check)
+    else:
+        value = measure(check.metric, check.value, bound=check.bound)
+        bound = measure(check.metric, check.bound)
+    held = "" if check.held in ("mean", "answers") else f" ({check.held})"
+    return mean_missed(metric=f"{of}{check.metric}{held}", value=value, threshold=bound, wrong=wrong)
+
+
+def moved_sentence(moved: Regressions) -> str:
+    """Say how many answers got worse and better; without any, which metric fell."""
+    worse, better, paired = len(moved.worse), len(moved.better), counted(moved.paired, "answer")
+    fell = [each for each in moved.metrics if each.finding in ("worse", "undecided")]
+    if fell and not worse:
+        told = ", ".join(
+            f"{each.metric} from {measure(each.metric, each.before)} to {measure(each.metric, each.now)}"
+            for each in fell
+        )
+        return f"0 of {paired} got worse, but {told} fell"
+    return f"{worse:,} of {paired} got worse and {better:,} got better"
+
+
+def excused_sentences(verdict: Verdict) -> Iterator[str]:
+    for check in verdict.checks:
+        if verdict.enabled and check.excuse == "waived":
+            yield f"{check.metric} was not evaluated, and is waived" + (
+                f": {check.reason}" if check.reason else ""
+            )
+    left_out = [check.metric for check in verdict.checks if verdict.enabled and check.excuse == "left out"]
+    if left_out:
+        yield f"left out, since the run was narrowed: {', '.join(dict.fromkeys(left_out))}"

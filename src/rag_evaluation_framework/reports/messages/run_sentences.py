@@ -1,0 +1,145 @@
+"""What is said of a run: what was read of rows, what has no score, and how reliably the agent answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rag_evaluation_framework.datasets.row_fields import SHOWN, RowReading
+from rag_evaluation_framework.errors import counted
+from rag_evaluation_framework.metrics.declaration import PASS_RATE
+from rag_evaluation_framework.records.scores import NO_CONTEXTS
+from rag_evaluation_framework.reports import blocks
+from rag_evaluation_framework.reports.blocks import names_listed
+from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.summaries import Unscored
+
+KINDS_OF_GOLDEN = {
+    "facts": "facts",
+    "relations": "relations",
+    "tracking": "events",
+    "multiturn": "conversations",
+    "boundary": "refusals",
+}
+
+
+_CALLED = {"latency_ms": "latency (milliseconds)", "latency_s": "latency (seconds)"}
+
+
+_NOT_COUNTED = {
+    "refused": ("refusal", "refusals"),
+    "dont_know": ('"don\'t know"', '"don\'t know"'),
+    "asks_back": ("question back", "questions back"),
+}
+
+
+def refusals_said(evaluation: Evaluation) -> str | None:
+    """Say how many refusals of golden sets are correct, wrong and missed; ``None`` where there are none."""
+    refusals = evaluation.answers.refusals
+    if evaluation.kind != "golden" or not any(refusals.values()):
+        return None
+    return f"Refusals: {', '.join(f'{count:,} {name}' for name, count in refusals.items())}."
+
+
+def not_scored_lines(evaluation: Evaluation) -> Iterator[str]:
+    """Say what should have a score and has none: it failed, or the data lacks what it needs."""
+    for name, part in evaluation.named_runs.items():
+        of = f"{KINDS_OF_GOLDEN.get(name, name)}: " if len(evaluation.parts) > 1 else ""
+        metrics: dict[Unscored, list[str]] = {}
+        for metric, found in part.metrics.items():
+            if metric == PASS_RATE:
+                continue
+            for each in found.reasons:
+                is_lacking = each.reason == NO_CONTEXTS or not found.n_scored
+                if each.status == "failed" or (is_lacking and evaluation.kind != "golden"):
+                    metrics.setdefault(each, []).append(metric)
+        for each, names in metrics.items():
+            word = "failed" if each.status == "failed" else "not scored"
+            yield f"{of}{each.count:,} {word}: {blocks.one_line(each.reason, 200)} ({', '.join(names)})"
+        yield from (f"{of}{metric} is not measured: {reason}" for metric, reason in part.unmeasured.items())
+    if evaluation.missing:
+        names = [KINDS_OF_GOLDEN.get(name, name) for name in evaluation.missing]
+        yield f"no {blocks.listed(names, 'or')} in this folder"
+
+
+def unmeasured_lines(evaluation: Evaluation) -> list[str]:
+    """Say which metrics failed wherever they apply; those with the same counts share a line."""
+    metrics: dict[tuple[int, int], list[str]] = {}
+    for each in evaluation.not_measured:
+        metrics.setdefault((each.n_skipped, each.n_failed), []).append(each.metric)
+    return [
+        f"nothing was scored ({skipped:,} skipped, {failed:,} failed): {', '.join(names)}"
+        for (skipped, failed), names in metrics.items()
+    ]
+
+
+def reading_lines(reading: RowReading) -> tuple[str, str]:
+    """Say which field was taken for what, and what else is known of the rows."""
+    fields = reading.fields
+    named = ", ".join(f"{part} = {fields[part]}" for part in SHOWN if part in fields)
+    told = [] if reading.rows is None else [counted(reading.rows, "row")]
+    if reading.rows:
+        if "answer" in fields and reading.answers != reading.rows:
+            told.append(f"{_some(reading.answers, reading.rows)} with an answer")
+        if "reference" in fields:
+            told.append(f"{_some(reading.references, reading.rows)} with a reference")
+    others = [part for part in fields if part not in (*SHOWN, "id")]
+    told += [f"{_CALLED.get(part) or part.replace('_', ' ')} in {fields[part]}" for part in others]
+    part = "answer" if "answer" in fields else "question"
+    change = f'map={{"{part}": FIELD}}' if reading.in_memory else f"--map {part}=FIELD"
+    asked = reading.unit_asked and f"not read: {reading.unit_asked}"
+    return f"{reading.name}: {named}", "; ".join(
+        filter(None, (", ".join(told), asked, f"change with {change}"))
+    )
+
+
+def _some(count: int | None, total: int) -> str:
+    return "none" if not count else "all" if count == total else f"{count:,}"
+
+
+def excluded_answers(*, metrics: Sequence[str], names: Mapping[str, Sequence[str]]) -> str:
+    """Say which answers refuse, don't know or ask back, and from which metrics they are excluded."""
+    told = [
+        f"{counted(len(each), *_NOT_COUNTED[kind])} ({names_listed(each)})" for kind, each in names.items()
+    ]
+    return f"Excluded from {blocks.listed(metrics)}: {', '.join(told)}."
+
+
+def caution(evaluation: Evaluation) -> str | None:
+    """Say what figures by words can show; ``None`` if there are none."""
+    if any(each.n_scored and blocks.by(each.method) == "words" for each in evaluation.metrics.values()):
+        return "Word overlap finds additions and changed copies. For reworded errors, use --judge-model."
+    return None
+
+
+def requests_text(found: Mapping[str, Any]) -> str:
+    retries, errors = found["retries"], [f"{count:,} {kind}" for kind, count in found["errors"].items()]
+    told = f"{found['requests']:,}, {counted(retries, 'retry', 'retries')}"
+    told += (
+        f" ({100 * found['retry_rate']:.1f}%, {counted(found['retried_answers'], 'answer')})"
+        if retries
+        else ""
+    )
+    return f"{told}, {found['failed']:,} failed" + (f" (errors: {', '.join(errors)})" if errors else "")
+
+
+def latency_text(found: Mapping[str, Any]) -> str:
+    names, latencies = {"p50": "median", "p95": "p95"}, found["latency_ms"].items()
+    return ", ".join(f"{names[name]} {ms:,.0f} ms" for name, ms in latencies) or "unknown"
+
+
+def shortfall_of(evaluation: Evaluation) -> str | None:
+    """Say why a run did not complete, and how to resume it; ``None`` of one that did."""
+    outcome = evaluation.outcome
+    if outcome.completed:
+        return None
+    return f"incomplete: {outcome.reason}; continue with --resume {evaluation.head.run_id}"
+
+
+def gate_switch(evaluation: Evaluation) -> str:
+    """Say what switches the gate on that is off."""
+    if "manifest" in evaluation.head.configuration:
+        return "ciGate is not true"
+    if evaluation.kind == "golden":
+        return "--threshold, or ciGate in the configuration, switches it on"
+    return "--threshold METRIC=NUMBER (in Python, gate={metric: bound}) switches it on"
