@@ -224,7 +224,7 @@ def _show(evaluation: Evaluation, title: str, rows: list[tuple[str, Row]], *, ev
         screen.say(f"{evaluation.head.run_id}: {title}", hang=2)
     thresholds = {name: part.thresholds for name, part in evaluation.named_runs.items()}
     is_sweep = evaluation.kind == "systems"  # in which only the best combination is shown
-    named = [(row.id, row) for _, row in rows] if is_sweep else named_rows(evaluation, rows)
+    named = [(row.id, row) for _, row in rows] if is_sweep else [*named_rows(evaluation, rows)]
     for (part, row), (name, _) in islice(zip(rows, named, strict=True), None if everything else _SHOWN):
         found = describe_whole_case(name, row, thresholds.get(part, ()), documents=evaluation.documents)
         screen.draw(found)

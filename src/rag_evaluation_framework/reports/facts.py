@@ -6,7 +6,8 @@ Terminal, Markdown, annotations, JUnit, notebook and page say of an answer or a 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from textwrap import shorten
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -28,7 +29,7 @@ from rag_evaluation_framework.reports.messages.verdict_sentences import name_kin
 from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.run_data import NO_DOCUMENTS, KeptDocuments
-from rag_evaluation_framework.results.run_evaluations import KEPT, worst_rows
+from rag_evaluation_framework.results.run_evaluations import KEPT, rows_at, worst_rows
 from rag_evaluation_framework.results.summaries import Figure
 from rag_evaluation_framework.results.verdicts import Check, GatedMetric, Regressions, Threshold, Verdict
 
@@ -326,6 +327,25 @@ def rows_of_runs(evaluation: Evaluation) -> Iterator[tuple[str, Row]]:
     """Yield the rows of all runs by their part; of golden sets with what was needed and came as places."""
     for name, part in evaluation.named_runs.items():
         yield from ((name, row) for row in _with_places(evaluation, part, part.rows))
+
+
+def rows_in_order(evaluation: Evaluation, order: Callable[[Row], Any]) -> Iterator[tuple[str, Row]]:
+    """Yield the same rows in an order; of runs on the disk some are in memory at a time."""
+    runs = evaluation.named_runs
+    places = [(order(row), name, row.index) for name, part in runs.items() for row in part.rows]
+    places.sort(key=itemgetter(0))
+    size = max(_AT_ONCE, len(places) // 10)
+    for first in range(0, len(places), size):
+        found: dict[tuple[str, int], Row] = {}
+        for name, part in runs.items():
+            wanted = sorted(index for _, other, index in places[first : first + size] if other == name)
+            rows = _with_places(evaluation, part, rows_at(part, wanted))
+            found |= {(name, row.index): row for row in rows}
+        yield from ((name, found[name, index]) for _, name, index in places[first : first + size])
+
+
+_AT_ONCE = 500
+"""How many rows are read at a time at least."""
 
 
 def _with_places(evaluation: Evaluation, part: Evaluation, rows: Iterable[Row]) -> Iterable[Row]:
@@ -801,12 +821,10 @@ def _probability(score: Score) -> str:
     return "" if probability is None else f" (probability of unsupported text {probability:.2f})"
 
 
-def named_rows(evaluation: Evaluation, rows: Iterable[tuple[str, Row]]) -> list[tuple[str, Row]]:
-    """Return rows of parts with what they are called: of several parts with the part's name before it."""
+def named_rows(evaluation: Evaluation, rows: Iterable[tuple[str, Row]]) -> Iterator[tuple[str, Row]]:
+    """Yield rows of parts with what they are called: of several parts with the part's name before it."""
     runs, several = evaluation.named_runs, len(evaluation.parts) > 1
-    named = []
     for part, row in rows:
         is_golden = runs[part].kind == "golden"
         called = sample_name(row, by_line=not is_golden)
-        named.append((f"{part}, {called}" if several and not is_golden else called, row))
-    return named
+        yield f"{part}, {called}" if several and not is_golden else called, row

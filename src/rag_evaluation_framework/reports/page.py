@@ -175,12 +175,17 @@ def _hash(text: str) -> str:
 
 def _written(data: Mapping[str, Any]) -> tuple[str, bool]:
     """Return the data as they stand in the page, and whether they are compressed."""
-    plain = strict_json.encode(_encodable(data)).decode()
-    if len(plain) < _PACKED_FROM:
-        for character, written in _ESCAPED.items():
-            plain = plain.replace(character, written)
-        return plain, False
-    return base64.b64encode(gzip.compress(plain.encode(), 9, mtime=0)).decode(), True
+    try:
+        written = strict_json.encode_unchecked(data)
+    except UnicodeEncodeError:
+        written = strict_json.encode_unchecked(_encodable(data))
+    characters = len(written.translate(None, bytes(range(0x80, 0xC0))))  # all but what continues one
+    if characters >= _PACKED_FROM:
+        return base64.b64encode(gzip.compress(written, 9, mtime=0)).decode(), True
+    plain = written.decode()
+    for character, escaped in _ESCAPED.items():
+        plain = plain.replace(character, escaped)
+    return plain, False
 
 
 def _encodable(value: Any) -> Any:

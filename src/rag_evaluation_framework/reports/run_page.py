@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
+from msgspec.structs import replace
+
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.verdict import (
     CORRECT,
@@ -72,13 +74,13 @@ def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: st
     ]
     several, said = len({row.part for row in figures}) > 1, headline(evaluation)
     metrics = {row.metric: row.figure for row in figures if row.metric != PASS_RATE}
-    named = facts.named_rows(evaluation, facts.rows_of_runs(evaluation))
-    named.sort(key=lambda each: _standing(each[1], metrics))
-    rows = [(name if several else row.id, row) for name, row in named]
-    samples = [
-        _sample(key, name, row, list(metrics), texts)
-        for (key, row), (name, _) in zip(rows, named, strict=True)
-    ]
+    rows: list[tuple[str, Row]] = []
+    samples = []
+    ordered = facts.rows_in_order(evaluation, lambda row: _standing(row, metrics))
+    for name, row in facts.named_rows(evaluation, ordered):
+        key = name if several else row.id
+        samples.append(_sample(key, name, row, list(metrics), texts))
+        rows.append((key, _without_texts(row)))
     title = f"{evaluation.head.run_id}, {evaluation.name} – rag-eval"
     shown = {
         "kind": "run",
@@ -506,6 +508,13 @@ def _claims(row: Row) -> list[list[Any]]:
         ]
         for claim in facts.answer_claims(row)
     ]
+
+
+def _without_texts(row: Row) -> Row:
+    """Return a row without what was retrieved and scored, which takes the most memory."""
+    response = replace(row.response, hits=(), contexts=())
+    sample = None if row.sample is None else replace(row.sample, recorded=None, reference_contexts=())
+    return replace(row, result=replace(row.result, response=response, scores=()), sample=sample, blame=None)
 
 
 def _standing(row: Row, metrics: Mapping[str, Figure]) -> tuple[float, ...]:

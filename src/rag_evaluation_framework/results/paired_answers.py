@@ -43,7 +43,7 @@ from rag_evaluation_framework.results.pairing import (
     knowledge_of,
     pair_rows,
 )
-from rag_evaluation_framework.results.run_evaluations import RunRows
+from rag_evaluation_framework.results.run_evaluations import rows_at
 from rag_evaluation_framework.results.run_store import labels_beside
 from rag_evaluation_framework.results.verdicts import Threshold, Trait
 from rag_evaluation_framework.statistics.paired import flips_p_value, repeated_flips_p_value
@@ -176,12 +176,7 @@ class AnswerColumns:
         wanted = np.unique(np.fromiter(numbers, np.int64))
         for part, first, last in zip(self._parts, self._starts, [*self._starts[1:], len(self)], strict=True):
             here = wanted[(wanted >= first) & (wanted < last)].tolist()
-            places, rows = [self._places[each] for each in here], part.read_rows
-            if here and isinstance(rows, RunRows):
-                yield from zip(here, rows.at(places), strict=True)
-            elif here:
-                number_of = dict(zip(places, here, strict=True))
-                yield from ((number_of[row.index], row) for row in part.rows if row.index in number_of)
+            yield from zip(here, rows_at(part, [self._places[each] for each in here]), strict=True)
 
 
 def label_of(row: Row) -> str:

@@ -107,6 +107,14 @@ def worst_rows(run: Evaluation, most: int = KEPT) -> WorstRows:
     return _worst_of(run.rows, directions_of(run), most)
 
 
+def rows_at(run: Evaluation, places: Sequence[int]) -> Iterator[Row]:
+    """Yield the rows of one run at some places, in its order; on the disk only these are read."""
+    if isinstance(run.read_rows, RunRows):
+        return run.read_rows.at(places)
+    wanted = frozenset(places)
+    return (row for row in run.rows if row.index in wanted)
+
+
 def _worst_of(rows: Iterable[Row], directions: Mapping[str, bool], most: int = KEPT) -> WorstRows:
     listed = (
         (((0 if row.verdict is None else row.verdict.severity), _mean_share(row, directions), row.index), row)
