@@ -176,7 +176,7 @@ class RunRows:
         found = read_blames(self._folder.blame_path) if self._is_blamed else iter(())
         for row in rows_of_folder(self._folder, self._samples):
             blame = next((blame for sample_id, blame in found if sample_id == row.id), None)
-            self.asked |= set() if row.sample is None else question_numbers(row.sample)
+            self.asked |= set() if row.sample is None or self.are_kept else question_numbers(row.sample)
             yield _decided(row, blame, self._bounds)
 
     def worst(self, directions: Mapping[str, bool]) -> WorstRows:
