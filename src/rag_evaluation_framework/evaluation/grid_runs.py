@@ -19,12 +19,11 @@ import math
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from msgspec.structs import replace
@@ -40,14 +39,7 @@ from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.atomic import write_bytes_atomically
 from rag_evaluation_framework.metrics.declaration import parse_metric
 from rag_evaluation_framework.records.documents import Corpus
-from rag_evaluation_framework.records.runs import (
-    Options,
-    RunHead,
-    RunOutcome,
-    SampleResult,
-    evaluation_environment,
-    package_versions,
-)
+from rag_evaluation_framework.records.runs import Options, RunHead, evaluation_environment, package_versions
 from rag_evaluation_framework.records.samples import Dataset, is_made_id
 from rag_evaluation_framework.results.comparison import (
     CalledWorkers,
@@ -56,7 +48,7 @@ from rag_evaluation_framework.results.comparison import (
     compare_systems,
     corrected_together,
 )
-from rag_evaluation_framework.results.evaluations import Evaluation, Row, summed_up
+from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.results_document import SUFFIX
 from rag_evaluation_framework.results.run_data import (
     KeptDocuments,
@@ -67,8 +59,8 @@ from rag_evaluation_framework.results.run_data import (
     named_documents,
     needed_documents,
 )
-from rag_evaluation_framework.results.run_store import CELLS, NEW_RUN, RunFolder, read_object
-from rag_evaluation_framework.results.stored_runs import PERFORMANCE_FILE
+from rag_evaluation_framework.results.run_evaluations import PERFORMANCE_FILE, evaluation_of_cell
+from rag_evaluation_framework.results.run_store import CELLS, NEW_RUN, PassingFolder, RunFolder
 from rag_evaluation_framework.results.summaries import INTERVALS, Counts, Performance
 from rag_evaluation_framework.retrieval.pipeline import Chunking
 from rag_evaluation_framework.retrieval.sweep import Cell, CellPipeline, Grid, swept_cells
@@ -137,8 +129,8 @@ def evaluate_grid(
 
     A truth that does not fit is refused before any embedding. Each text is embedded once, each chunking and
     each search done once. Figures depend on the seed and not on the number of workers. The sweep is kept in
-    ``runs_directory``, where ``resume`` is one to go on with; without it nothing is kept, and the rows stay
-    in memory. Cells are ranked by the level's first metric unless ``rank_by`` is another.
+    ``runs_directory``, where ``resume`` is one to go on with; without it in a folder that passes. Cells are
+    ranked by the level's first metric unless ``rank_by`` is another.
     """
     rank_by = rank_by or level.metrics[0]
     if rank_by not in level.metrics:
@@ -147,29 +139,24 @@ def evaluate_grid(
         raise UsageError("dataset: expected at least one sample, got none")
     options = options or Options()
     options.reach()
-    with ExitStack() as stack:
-        if is_kept := runs_directory is not None:
-            directory = Path(runs_directory)
-        else:
-            directory = Path(stack.enter_context(TemporaryDirectory(prefix="rag-eval-")))
-        sweep = _Sweep(
-            corpus=corpus,
-            dataset=dataset,
-            grid=grid,
-            level=level,
-            dataset_id=dataset.dataset_id or dataset_name or UNNAMED_DATASET,
-            rank_by=rank_by,
-            options=options,
-            seed=seed,
-            is_kept=is_kept,
-        )
-        group = sweep.group(directory, resume)
-        try:
-            with group.held():
-                parts = list(sweep.evaluated(group))
-        finally:
-            _remove_unbegun(group)
-    return sweep.summed_up(parts, group)
+    aside = PassingFolder() if runs_directory is None else None
+    sweep = _Sweep(
+        corpus=corpus,
+        dataset=dataset,
+        grid=grid,
+        level=level,
+        dataset_id=dataset.dataset_id or dataset_name or UNNAMED_DATASET,
+        rank_by=rank_by,
+        options=options,
+        seed=seed,
+    )
+    group = sweep.group(Path(runs_directory or "") if aside is None else aside.path, resume)
+    try:
+        with group.held():
+            parts = list(sweep.evaluated(group))
+    finally:
+        _remove_unbegun(group)
+    return sweep.summed_up(parts, group, aside)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -184,7 +171,6 @@ class _Sweep:
     rank_by: str
     options: Options
     seed: int
-    is_kept: bool
 
     def __post_init__(self) -> None:
         made_by = {name: getattr(self.options, name) for name in ("confidence", "resamples")}
@@ -193,7 +179,6 @@ class _Sweep:
         self._started_at = datetime.now(UTC).isoformat()
         self._dataset_hash = content_hash(self._samples)
         self._scorers: dict[str, list[Scorer]] = {}
-        self._retrieved: dict[str, None] = {}
         self._cells: tuple[CellPipeline, ...] = swept_cells(
             self.corpus,
             [sample.question for sample in self.dataset.samples],
@@ -250,11 +235,8 @@ class _Sweep:
 
     def _evaluated(self, run_id: str, pipeline: CellPipeline, group: RunFolder) -> Evaluation:
         place = group.path / run_id
-        if known := read_object(place / PERFORMANCE_FILE):  # what a complete cell took
-            folder = RunFolder.open(place)
-            results = list(folder.results())
-            outcome = RunOutcome(completed=True, interrupted=False, done=len(results), failed=0, remaining=0)
-            return self._part(folder, results, outcome, known)
+        if (place / PERFORMANCE_FILE).is_file():  # it is complete
+            return evaluation_of_cell(RunFolder.at(place), self._intervals)
         # Parts that do not work, and truth that does not fit, are errors before the cell begins.
         pipeline.prepare()
         cell = pipeline.cell
@@ -273,13 +255,10 @@ class _Sweep:
             folder=folder,
             are_unchanged=True,
         )
-        performance: dict[str, Any] = {}
         if outcome.completed:
-            performance = pipeline.figures()
-            write_bytes_atomically(
-                place / PERFORMANCE_FILE, strict_json.encode(performance, indent=2) + b"\n"
-            )
-        part = self._part(folder, list(folder.results()), outcome, performance)
+            figures = strict_json.encode(pipeline.figures(), indent=2) + b"\n"
+            write_bytes_atomically(place / PERFORMANCE_FILE, figures)
+        part = evaluation_of_cell(folder, self._intervals, outcome)
         return replace(part, warnings=tuple(pipeline.doubts))
 
     def _head(
@@ -304,48 +283,25 @@ class _Sweep:
             environment=evaluation_environment(),
         )
 
-    def _part(
-        self,
-        folder: RunFolder,
-        results: Sequence[SampleResult],
-        outcome: RunOutcome,
-        performance: Mapping[str, Any],
+    def summed_up(
+        self, parts: Sequence[Evaluation], group: RunFolder, aside: PassingFolder | None
     ) -> Evaluation:
-        self._retrieved.update(
-            (name, None) for result in results for name in named_documents(result.response)
-        )
-        samples, is_kept = self._samples, self.is_kept
-
-        def rows() -> Iterator[Row]:
-            known = {sample.id: sample for sample in samples}
-            for index, result in enumerate(folder.results() if is_kept else results):
-                yield Row(index, result, known.get(result.sample_id))
-
-        part = summed_up(
-            folder.head,
-            (Row(index, result) for index, result in enumerate(results)),
-            kind="retrieval",
-            outcome=outcome,
-            rows=rows,
-            total=len(self._samples),
-            intervals=self._intervals,
-            folder=folder.path if self.is_kept else None,
-        )
-        return replace(part, performance=Performance(performance))
-
-    def summed_up(self, parts: Sequence[Evaluation], group: RunFolder) -> Evaluation:
-        """Rank the cells, and keep the ranking of a complete sweep."""
-        evaluation = replace(
-            rank_cells(parts, group.head, workers=lambda: self.options.crew),
-            folder=group.path if self.is_kept else None,
-            read_documents=None if self.is_kept else lambda: KeptDocuments(tuple(self.corpus)),
-        )
-        if self.is_kept and evaluation.outcome.completed:
-            names = chain(needed_documents(self._samples), self._retrieved)
-            keep_documents(self.corpus.documents, names, group.path)
-            written = strict_json.encode(evaluation.document, indent=2) + b"\n"
+        """Rank the cells, and keep the ranking of a complete sweep, unless it is ``aside``."""
+        if aside is not None:
+            passing = [replace(part, folder=None, kept=aside) for part in parts]
+            found = rank_cells(passing, group.head, workers=lambda: self.options.crew)
+            return replace(found, read_documents=lambda: KeptDocuments(tuple(self.corpus)))
+        found = rank_cells(parts, group.head, workers=lambda: self.options.crew)
+        if found.outcome.completed:
+            retrieved = (
+                name for part in parts for row in part.rows for name in named_documents(row.response)
+            )
+            keep_documents(
+                self.corpus.documents, chain(needed_documents(self._samples), retrieved), group.path
+            )
+            written = strict_json.encode(found.document, indent=2) + b"\n"
             write_bytes_atomically(group.results_path, written)
-        return evaluation
+        return replace(found, folder=group.path)
 
 
 def rank_cells(

@@ -34,7 +34,7 @@ from rag_evaluation_framework.evaluation.plan import (
     refuse_secrets,
     source_of,
 )
-from rag_evaluation_framework.evaluation.run import PassingFolder, other_judge_warnings
+from rag_evaluation_framework.evaluation.run import other_judge_warnings
 from rag_evaluation_framework.evaluation.secrets import Secrets
 from rag_evaluation_framework.evaluation.targets import (
     Address,
@@ -74,6 +74,7 @@ from rag_evaluation_framework.results.run_data import (
 from rag_evaluation_framework.results.run_store import (
     COUNTED_FILE,
     Counted,
+    PassingFolder,
     RunFolder,
     RunGroup,
     in_runs,

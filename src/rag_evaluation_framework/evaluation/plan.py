@@ -70,11 +70,6 @@ class Selection(msgspec.Struct, frozen=True):
     spooled: SpooledSamples | None = None
     """The same samples, waiting for the folder of a run."""
 
-    @property
-    def are_held(self) -> bool:
-        """Whether they are in memory."""
-        return getattr(self.stream, "are_held", False)
-
     def __call__(self) -> Iterator[Sample]:
         place = 0
         for sample in self.stream():
@@ -457,7 +452,7 @@ def source_of(entry: DatasetEntry) -> Source:
             return methods
         return replace(methods, corpus=Corpus(dataset.documents))
 
-    return Source(HeldSamples.of(dataset.samples), dataset.dialect or "", documented)
+    return Source(dataset.samples.__iter__, dataset.dialect or "", documented)
 
 
 def _about(entry: DatasetEntry, dialect: str) -> dict[str, str]:

@@ -20,7 +20,7 @@ from rag_evaluation_framework.evaluation.hit_views import located_for
 from rag_evaluation_framework.evaluation.judge_budget import within_budget
 from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest
 from rag_evaluation_framework.evaluation.plan import DatasetPlan, Plan, Selection, Source
-from rag_evaluation_framework.evaluation.run import PassingFolder, judge_usage, rescored_head, score_dataset
+from rag_evaluation_framework.evaluation.run import judge_usage, rescored_head, score_dataset
 from rag_evaluation_framework.evaluation.scored_answers import check_scorers, waits_to_score
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, scorers_for
 from rag_evaluation_framework.judging.methods import Methods, with_documents
@@ -30,7 +30,7 @@ from rag_evaluation_framework.records.samples import NOTHING_ANNOTATED, Annotate
 from rag_evaluation_framework.results.evaluations import Evaluation, Kind, summed_up
 from rag_evaluation_framework.results.run_data import Samples, as_they_were, keep_samples
 from rag_evaluation_framework.results.run_evaluations import RunRows
-from rag_evaluation_framework.results.run_store import NEW_RUN, Counted, RunFolder
+from rag_evaluation_framework.results.run_store import NEW_RUN, Counted, PassingFolder, RunFolder
 from rag_evaluation_framework.results.summaries import NO_COLUMNS, Performance
 
 

@@ -8,14 +8,11 @@ begun. Rows are read from the run's folder when asked for: only figures and scor
 from __future__ import annotations
 
 import time
-import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from shutil import rmtree
-from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
@@ -109,14 +106,6 @@ def run(plan: Plan, on_progress: OnProgress | None = None) -> Evaluation:
         parts = {name: replace(part, kept=plan.kept) for name, part in whole.parts.items()}
         whole = replace(whole, parts=parts, kept=plan.kept)
     return whole
-
-
-class PassingFolder:
-    """A folder that is there as long as this object is."""
-
-    def __init__(self) -> None:
-        self.path = Path(mkdtemp(prefix="rag-eval-"))
-        weakref.finalize(self, rmtree, self.path, ignore_errors=True)
 
 
 def _evaluated_parts(plan: Plan, on_progress: OnProgress | None) -> dict[str, Evaluation]:

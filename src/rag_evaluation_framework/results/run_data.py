@@ -292,17 +292,6 @@ class HeldSamples:
         self._may_hold = self._may_hold and path.stat().st_size <= MOST_HELD_BYTES
         self._held: tuple[Sample, ...] | None = None
 
-    @classmethod
-    def of(cls, samples: tuple[Sample, ...]) -> HeldSamples:
-        """Return samples that are in memory, however many."""
-        held = cls(samples.__iter__, Path())
-        held._held = samples
-        return held
-
-    @property
-    def are_held(self) -> bool:
-        return self._held is not None
-
     def __call__(self) -> Iterator[Sample]:
         if self._held is not None:
             return iter(self._held)
@@ -366,19 +355,9 @@ def samples_at(folder: Path, places: frozenset[int]) -> dict[int, Sample]:
     path, last = folder / SAMPLES_FILE, max(places, default=-1)
     if not path.is_file():
         return {}
-    with open_samples(path) as lines:
+    with open_reading(path, limits=OWN_LIMITS, max_line_bytes=None) as lines:
         found = enumerate(islice(lines, last + 1))
-        return {place: sample_from(line) for place, line in found if place in places}
-
-
-def open_samples(path: Path) -> BinaryIO:
-    """Open the samples that a run keeps: a line for each."""
-    return open_reading(path, limits=OWN_LIMITS, max_line_bytes=None)
-
-
-def sample_from(line: bytes) -> Sample:
-    """Return the sample in a line."""
-    return _sample(msgspec.json.decode(line))
+        return {place: _sample(msgspec.json.decode(line)) for place, line in found if place in places}
 
 
 def _sample(written: Mapping[str, Any]) -> Sample:

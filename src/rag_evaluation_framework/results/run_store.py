@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -32,6 +33,8 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from shlex import quote
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -301,6 +304,14 @@ class RunFolder:
     def entry_at(self, offset: int) -> JournalEntry:
         """Read the entry that starts at an offset of the journal."""
         return next(read_entries(self.journal_path, [offset]))
+
+
+class PassingFolder:
+    """A folder for runs that are not to be kept; it is there as long as this object is."""
+
+    def __init__(self) -> None:
+        self.path = Path(mkdtemp(prefix="rag-eval-"))
+        weakref.finalize(self, rmtree, self.path, ignore_errors=True)
 
 
 def is_run(path: Path) -> bool:

@@ -39,7 +39,7 @@ from rag_evaluation_framework.results.comparison import (
     as_mapping,
     metric_figures,
 )
-from rag_evaluation_framework.results.evaluations import Evaluation, Row, rows_of_folder, suite, summed_up
+from rag_evaluation_framework.results.evaluations import Evaluation, suite
 from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.journal import Journal, written_entry
 from rag_evaluation_framework.results.results_document import (
@@ -52,6 +52,7 @@ from rag_evaluation_framework.results.results_document import (
 from rag_evaluation_framework.results.run_data import Samples
 from rag_evaluation_framework.results.run_evaluations import (
     VERDICT_FILE,
+    evaluation_of_cell,
     evaluation_of_run,
     keep_verdict,
     labels_digest,
@@ -74,9 +75,6 @@ from rag_evaluation_framework.results.run_store import (
 )
 from rag_evaluation_framework.results.summaries import PERFORMANCE, Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold, Verdict, written_thresholds
-
-PERFORMANCE_FILE = "performance.json"
-"""What a complete cell of a sweep took."""
 
 
 def load(
@@ -288,7 +286,7 @@ def _regressions(written: Any) -> Regressions | None:
 def _sweep(group: RunFolder) -> Evaluation:
     document = group.document()
     intervals = group.head.configuration.get("intervals", {})
-    found = [_cell(RunFolder.at(path), intervals) for path in group.cells()]
+    found = [evaluation_of_cell(RunFolder.at(path), intervals) for path in group.cells()]
     if not found:
         raise UsageError(f"expected a sweep with a cell that was begun, got {group.head.run_id} without any")
     named = {str(part.head.target): part for part in found}
@@ -311,22 +309,6 @@ def _sweep(group: RunFolder) -> Evaluation:
         folder=group.path,
         document=document or None,
     )
-
-
-def _cell(folder: RunFolder, intervals: Mapping[str, Any]) -> Evaluation:
-    performance = read_object(folder.path / PERFORMANCE_FILE)
-    counts = folder.counts
-    evaluation = summed_up(
-        folder.head,
-        (Row(entry.index, entry.result, timing=entry.timing) for entry in folder.entries()),
-        kind="retrieval",
-        outcome=counts.outcome,
-        rows=partial(rows_of_folder, folder),
-        total=counts.total,
-        intervals=intervals,
-        folder=folder.path,
-    )
-    return replace(evaluation, performance=Performance(performance))
 
 
 def _compared(document: Mapping[str, Any], baseline: str) -> Comparison | None:
