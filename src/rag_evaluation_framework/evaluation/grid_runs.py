@@ -48,7 +48,7 @@ from rag_evaluation_framework.results.comparison import (
     compare_systems,
     corrected_together,
 )
-from rag_evaluation_framework.results.evaluations import Evaluation
+from rag_evaluation_framework.results.evaluations import PERFORMANCE_FILE, Evaluation, evaluation_of_cell
 from rag_evaluation_framework.results.results_document import SUFFIX
 from rag_evaluation_framework.results.run_data import (
     KeptDocuments,
@@ -59,7 +59,6 @@ from rag_evaluation_framework.results.run_data import (
     named_documents,
     needed_documents,
 )
-from rag_evaluation_framework.results.run_evaluations import PERFORMANCE_FILE, evaluation_of_cell
 from rag_evaluation_framework.results.run_store import CELLS, NEW_RUN, PassingFolder, RunFolder
 from rag_evaluation_framework.results.summaries import INTERVALS, Counts, Performance
 from rag_evaluation_framework.retrieval.pipeline import Chunking
@@ -288,14 +287,13 @@ class _Sweep:
     ) -> Evaluation:
         """Rank the cells, and keep the ranking of a complete sweep, unless it is ``aside``."""
         if aside is not None:
-            passing = [replace(part, folder=None, kept=aside) for part in parts]
-            found = rank_cells(passing, group.head, workers=lambda: self.options.crew)
-            return replace(found, read_documents=lambda: KeptDocuments(tuple(self.corpus)))
+            parts = [replace(part, folder=None, kept=aside) for part in parts]
         found = rank_cells(parts, group.head, workers=lambda: self.options.crew)
+        if aside is not None:
+            return replace(found, read_documents=lambda: KeptDocuments(tuple(self.corpus)))
         if found.outcome.completed:
-            retrieved = (
-                name for part in parts for row in part.rows for name in named_documents(row.response)
-            )
+            rows = chain.from_iterable(part.rows for part in parts)
+            retrieved = (name for row in rows for name in named_documents(row.response))
             keep_documents(
                 self.corpus.documents, chain(needed_documents(self._samples), retrieved), group.path
             )

@@ -41,11 +41,12 @@ from rag_evaluation_framework.results.run_store import (
     RunFolder,
     RunGroup,
     is_results_of_run,
-    list_runs,
     no_such_run,
     read_value,
     runs_ending_in,
+    runs_in,
     tied_runs,
+    when_begun,
 )
 from rag_evaluation_framework.results.summaries import PERFORMANCE, RELIABILITY, Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold
@@ -272,15 +273,13 @@ class _Listed(msgspec.Struct):
 def latest_of_branch(name: str, runs_directory: Path, datasets: Sequence[str]) -> Path | None:
     """Return the folder or file of the latest complete run or results of a branch with all the datasets."""
     found: list[tuple[tuple[str, str], Path]] = []
-    for listed in list_runs(runs_directory):
-        folder = listed.folder
-        if folder is None or listed.state != "complete" or folder.head.configuration.get("branch") != name:
+    for folder in runs_in(runs_directory):
+        configuration = folder.head.configuration
+        if configuration.get("branch") != name or "evaluation" in configuration:  # another run leads it
             continue
-        if "evaluation" in folder.head.configuration:
-            continue  # another run leads it
         group = RunGroup(*tied_runs(folder, "evaluation"))
         if set(datasets) <= group.runs.keys() and all(run.state == "complete" for run in group.runs.values()):
-            found.append(((folder.head.started_at or "", folder.head.run_id), folder.path))
+            found.append((when_begun(folder), folder.path))
     results = results_directory()
     paths = sorted(results.glob("*.results.json")) if results.is_dir() else []
     for path in paths:

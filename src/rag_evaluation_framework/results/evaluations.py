@@ -44,7 +44,7 @@ from rag_evaluation_framework.results.run_data import (
     read_documents,
     together,
 )
-from rag_evaluation_framework.results.run_store import RunFolder, labels_beside
+from rag_evaluation_framework.results.run_store import RunFolder, labels_beside, read_object
 from rag_evaluation_framework.results.summaries import (
     INTERVALS,
     NO_COLUMNS,
@@ -559,9 +559,7 @@ def groups_of(sample: Sample | None) -> Iterator[tuple[str, str]]:
 
 
 def rows_of_folder(folder: RunFolder, samples: Samples | None = None) -> Iterator[Row]:
-    """Yield the rows of a run on the disk in the order of its dataset, in memory that does not grow with it;
-    ``samples`` are those of :meth:`RunFolder.answered`.
-    """
+    """Yield the rows of a run in the order of its dataset; ``samples`` as :meth:`RunFolder.answered` says."""
     labels = labels_beside(folder.path.parent)
     for entry, sample in folder.answered(samples):
         verdict = verdict_as_read(sample, entry.result, entry.verdict, labels)
@@ -617,6 +615,28 @@ def summed_up(
         read_rows=rows,
         **more,
     )
+
+
+PERFORMANCE_FILE = "performance.json"
+"""What a complete cell of a sweep took."""
+
+
+def evaluation_of_cell(
+    folder: RunFolder, intervals: Mapping[str, Any], outcome: RunOutcome | None = None
+) -> Evaluation:
+    """Sum up the run of a cell of a sweep."""
+    counts = folder.counts
+    found = summed_up(
+        folder.head,
+        (Row(entry.index, entry.result, timing=entry.timing) for entry in folder.entries()),
+        kind="retrieval",
+        outcome=outcome or counts.outcome,
+        rows=partial(rows_of_folder, folder),
+        total=counts.total,
+        intervals=intervals,
+        folder=folder.path,
+    )
+    return replace(found, performance=Performance(read_object(folder.path / PERFORMANCE_FILE)))
 
 
 def unscored(evaluation: Evaluation) -> dict[str, dict[str, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from heapq import nsmallest
 from operator import itemgetter
 from pathlib import Path
@@ -39,7 +38,6 @@ from rag_evaluation_framework.results.run_store import (
     keep_figures,
     labels_beside,
     read_figures,
-    read_object,
     read_value,
 )
 from rag_evaluation_framework.results.summaries import Columns, Counts, Figure, Performance
@@ -93,28 +91,6 @@ def evaluation_of_run(
     if kept is not None:  # only labels have changed since
         _keep_figures(evaluation)
     return evaluation
-
-
-PERFORMANCE_FILE = "performance.json"
-"""What a complete cell of a sweep took."""
-
-
-def evaluation_of_cell(
-    folder: RunFolder, intervals: Mapping[str, Any], outcome: RunOutcome | None = None
-) -> Evaluation:
-    """Sum up the run of a cell of a sweep."""
-    counts = folder.counts
-    evaluation = summed_up(
-        folder.head,
-        (Row(entry.index, entry.result, timing=entry.timing) for entry in folder.entries()),
-        kind="retrieval",
-        outcome=outcome or counts.outcome,
-        rows=partial(rows_of_folder, folder),
-        total=counts.total,
-        intervals=intervals,
-        folder=folder.path,
-    )
-    return replace(evaluation, performance=Performance(read_object(folder.path / PERFORMANCE_FILE)))
 
 
 KEPT = 30

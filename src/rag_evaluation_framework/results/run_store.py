@@ -272,10 +272,8 @@ class RunFolder:
         return read_samples(self.samples_path) if self.samples_path.is_file() else iter(())
 
     def answered(self, samples: Samples | None = None) -> Iterator[tuple[JournalEntry, Sample]]:
-        """Yield the entry of each finished sample, as :meth:`entries` do, and the sample.
-
-        ``samples`` may hold more than the run asked, and in another order; one that is missing or was edited
-        since is a :class:`UsageError`.
+        """Yield the entry of each finished sample, and the sample; other ``samples`` may be more, in another
+        order, but one that is missing or was edited since is a :class:`UsageError`.
         """
         own = self.samples() if samples is None else listed_samples(samples, self.samples_path)
         listed = enumerate(own)
@@ -595,8 +593,13 @@ def latest_resumable(command: str, runs_directory: Path) -> RunFolder:
     return _latest([run for run in same if run.listed().is_resumable] or same)
 
 
+def when_begun(run: RunFolder) -> tuple[str, str]:
+    """Return what orders runs by when they began."""
+    return run.head.started_at or "", run.head.run_id
+
+
 def _latest(runs: Sequence[RunFolder]) -> RunFolder:
-    last = max(runs, key=lambda folder: (folder.head.started_at or "", folder.head.run_id))
+    last = max(runs, key=when_begun)
     leader = last.head.configuration.get("evaluation")
     return last if not isinstance(leader, str) else RunFolder.open(leader, last.path.parent)
 

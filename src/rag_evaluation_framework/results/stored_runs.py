@@ -39,7 +39,7 @@ from rag_evaluation_framework.results.comparison import (
     as_mapping,
     metric_figures,
 )
-from rag_evaluation_framework.results.evaluations import Evaluation, suite
+from rag_evaluation_framework.results.evaluations import Evaluation, evaluation_of_cell, suite
 from rag_evaluation_framework.results.gate import Gate
 from rag_evaluation_framework.results.journal import Journal, written_entry
 from rag_evaluation_framework.results.results_document import (
@@ -52,7 +52,6 @@ from rag_evaluation_framework.results.results_document import (
 from rag_evaluation_framework.results.run_data import Samples
 from rag_evaluation_framework.results.run_evaluations import (
     VERDICT_FILE,
-    evaluation_of_cell,
     evaluation_of_run,
     keep_verdict,
     labels_digest,
@@ -68,10 +67,11 @@ from rag_evaluation_framework.results.run_store import (
     is_results_of_run,
     is_run,
     labels_beside,
-    list_runs,
     read_object,
     run_paths,
     runs_ending_in,
+    runs_in,
+    when_begun,
 )
 from rag_evaluation_framework.results.summaries import PERFORMANCE, Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold, Verdict, written_thresholds
@@ -336,14 +336,8 @@ def find_evaluation(
 
 def latest_evaluations(number: int, *, runs_directory: str | Path) -> list[Evaluation]:
     """Load the latest complete run and those before it over the same dataset, the earliest first."""
-    begun = [
-        each.folder
-        for each in list_runs(runs_directory)
-        if each.folder is not None
-        and each.state == "complete"
-        and "evaluation" not in each.folder.head.configuration
-    ]
-    begun.sort(key=lambda folder: (folder.head.started_at or "", folder.head.run_id))
+    led = (each for each in runs_in(Path(runs_directory)) if "evaluation" not in each.head.configuration)
+    begun = sorted((each for each in led if each.state == "complete"), key=when_begun)
     same = [folder for folder in begun if folder.head.dataset_id == begun[-1].head.dataset_id]
     if len(same) < number:
         of = f" of {same[0].head.dataset_id}" if same else ""
