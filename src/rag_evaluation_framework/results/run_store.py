@@ -655,14 +655,7 @@ class RunGroup:
     @property
     def choice(self) -> SampleChoice:
         """How the samples were chosen."""
-        written = self._selection()
-        return SampleChoice(
-            tags=tuple(written.get("tags", ())),
-            sample_size=written.get("sample_size"),
-            seed=self.leader.head.seed,
-            allow_missing=bool(written.get("allow_missing")),
-            repeats=self.leader.head.repeats,
-        )
+        return msgspec.convert({**self._selection(), "seed": self.leader.head.seed}, SampleChoice)
 
     @property
     def metrics(self) -> tuple[str, ...]:

@@ -49,7 +49,6 @@ from rag_evaluation_framework.results.results_document import (
     readable_results,
     results_paths,
 )
-from rag_evaluation_framework.results.run_data import Samples
 from rag_evaluation_framework.results.run_evaluations import (
     VERDICT_FILE,
     evaluation_of_run,
@@ -210,7 +209,9 @@ def _one_run(folder: RunFolder, decided: Mapping[str, Any], dataset: str | Path 
     about = as_mapping(as_mapping(decided.get("parts")).get(folder.head.dataset_id))
     return evaluation_of_run(
         folder,
-        samples=_samples(folder, dataset),
+        samples=None
+        if dataset is None
+        else partial(dialect_of_run(configuration, dataset).stream, Path(dataset)),
         thresholds=written_thresholds(configuration),
         outcome=counts.outcome,
         kind="golden" if "golden" in configuration else "answers",
@@ -220,12 +221,6 @@ def _one_run(folder: RunFolder, decided: Mapping[str, Any], dataset: str | Path 
         unmeasured=as_mapping(about.get("unmeasured")),
         target=decided.get("target") or folder.head.target,
     )
-
-
-def _samples(folder: RunFolder, dataset: str | Path | None) -> Samples | None:
-    if dataset is None:
-        return None
-    return partial(dialect_of_run(folder.head.configuration, dataset).stream, Path(dataset))
 
 
 def _suite(group: RunGroup, parts: Mapping[str, Evaluation], decided: Mapping[str, Any]) -> Evaluation:
