@@ -73,11 +73,11 @@ def test_one_answer_of_an_agent_stays_in_the_budget(tmp_path: Path, row: Path) -
     }
     (tmp_path / "agent.yaml").write_text(json.dumps(manifest), encoding="utf-8")
     with serving(Fox) as url:
-        check(Budget(74, 9_700, 12), tmp_path, "evaluate", "agent.yaml", "--url", url)
+        check(Budget(75, 9_720, 12), tmp_path, "evaluate", "agent.yaml", "--url", url)
 
 
 def test_faithfulness_of_one_row_stays_in_the_budget(tmp_path: Path, row: Path) -> None:
-    check(Budget(88, 9_830, 12), tmp_path, "score", row, "-m", "faithfulness")
+    check(Budget(89, 9_840, 12), tmp_path, "score", row, "-m", "faithfulness")
 
 
 def test_one_question_through_retrieval_stays_in_the_budget(tmp_path: Path) -> None:
@@ -104,4 +104,4 @@ def test_comparison_of_two_answers_stays_in_the_budget(
     monkeypatch.chdir(tmp_path)
     for _ in range(2):
         evaluate(row, metrics="faithfulness", runs_directory="runs")
-    check(Budget(43, 3_530, 0), tmp_path, "compare", "001", "002")
+    check(Budget(43, 3_550, 0), tmp_path, "compare", "001", "002")

@@ -625,14 +625,13 @@ def evaluation_of_cell(
     folder: RunFolder, intervals: Mapping[str, Any], outcome: RunOutcome | None = None
 ) -> Evaluation:
     """Sum up the run of a cell of a sweep."""
-    counts = folder.counts
     found = summed_up(
         folder.head,
         (Row(entry.index, entry.result, timing=entry.timing) for entry in folder.entries()),
         kind="retrieval",
-        outcome=outcome or counts.outcome,
+        outcome=outcome or folder.counts.outcome,
         rows=partial(rows_of_folder, folder),
-        total=counts.total,
+        total=folder.counts.total,
         intervals=intervals,
         folder=folder.path,
     )
