@@ -57,7 +57,7 @@ TRIVIA_QUESTIONS = 100
 EVERY = 4
 """Of the trivia questions, every so many are tried: each rule is tried on all of them."""
 MOST_PLANTED = 60
-VALUES = ("amounts", "dates", "fractions", "chinese_numbers")
+VALUES = ("amounts", "dates", "fractions", "chinese_numbers", "with_without")
 KINDS = ("number", "date", "name", "negation", "invention", "unchanged")
 
 
@@ -473,8 +473,9 @@ def _planted(kept: list[Sentence]) -> list[Scored]:
 def _blind() -> Iterator[TrialSet]:
     """Yield the items that were written without sight of the rules."""
     for title, score in SUPPORT.items():
-        answers = partial(_blind_answers, "blind_cascade.jsonl", score)
-        yield _set(f"blind answers, {title}", "support", answers)
+        for file in ("cascade", "source_lists", "code_blocks"):
+            answers = partial(_blind_answers, f"blind_{file}.jsonl", score)
+            yield _set(f"blind {file}, {title}", "support", answers)
     claims = partial(_blind_answers, "blind_chinese_claims.jsonl", _unsupported)
     yield _set("blind claims zh", "support", claims)
     yield _set("blind citations", "citations", _blind_citations, agreement)

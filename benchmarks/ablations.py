@@ -259,7 +259,6 @@ RULES = (
     Rule("a source list is no claim", {"claims.without_source_list": _same}, SUPPORT),
     Rule("grammar and courtesies claim nothing", {"claims._has_content": _always(True)}, SUPPORT),
     Rule("announcements claim nothing", {"claims._ANNOUNCEMENT": NEVER}, SUPPORT),
-    Rule("code claims nothing", {"claims._FENCE": NEVER}, SUPPORT),
     Rule("list markers are no claim", {"claims._LEAD": NEVER}, SUPPORT),
     Rule("questions claim nothing", {"claims._ENDS_AS_QUESTION": NEVER}, SUPPORT),
     Rule("records are read", {"structured_evidence.is_structured": _always(False)}, SUPPORT),

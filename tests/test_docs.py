@@ -289,7 +289,7 @@ MOST_WORDS = {
     "explanation/characters": 450,
     "explanation/comparison": 950,
     "explanation/lexical-support": 650,
-    "explanation/offline-scoring": 550,
+    "explanation/offline-scoring": 600,
     "explanation/performance": 2300,
     "explanation/scoring": 1200,
     "explanation/statistics": 950,

@@ -88,8 +88,13 @@ def test_what_a_rule_parts_from_the_next_paragraph_is_no_heading() -> None:
     assert texts("- Rome is old\n---\nOslo is cold.") == ["Rome is old\n---", "Oslo is cold."]
 
 
-def test_text_around_code_keeps_its_claims() -> None:
-    assert texts("Run this.\n```\nx = 1\n```\nIt prints 1.") == ["Run this.", "It prints 1."]
+def test_each_line_of_code_is_a_claim_and_its_fence_is_none() -> None:
+    assert texts("Run this.\n```bash\nx = 1\ny = 2\n```\nIt prints 1.") == [
+        "Run this.",
+        "x = 1",
+        "y = 2",
+        "It prints 1.",
+    ]
 
 
 def test_citations_and_sources_claim_nothing_and_claims_keep_the_characters_of_the_answer() -> None:

@@ -119,7 +119,6 @@ def _without_headed_list(answer: str) -> str:
 
 # The sentences that claim something.
 
-_FENCE = re.compile(r"^[^\S\n]*(```|~~~)[^\n]*\n.*?(?:^[^\S\n]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 # What stands before a statement without being part of it: list markers, quote marks, emphasis.
 _LEAD = re.compile(
     r"(?>(?:\s|>|[-*+•·‣◦▪](?=\s)|\d{1,3}[.)、](?=\D)|[A-Z]\d{1,3}[.)、](?=\s)"
@@ -158,13 +157,7 @@ def claims_of(text: str) -> Sequence[Claim]:
     ['Rome is old; it was never a port.']
     """
     said = said_in(text)
-    return tuple(
-        [
-            Claim(text[start:end], start, end)
-            for first, last in _outside_code(said)
-            for start, end in _claims_between(said, first, last)
-        ]
-    )
+    return tuple([Claim(text[start:end], start, end) for start, end in _claim_spans(said)])
 
 
 @lru_cache(maxsize=_KEPT)
@@ -180,19 +173,10 @@ def claims_of_key(text: str) -> Sequence[Claim]:
     return (Claim(bare, start, start + len(bare)),)
 
 
-def _outside_code(text: str) -> Iterator[tuple[int, int]]:
-    begin = 0
-    for fence in _FENCE.finditer(text) if "```" in text or "~~~" in text else ():
-        yield begin, fence.start()
-        begin = fence.end()
-    yield begin, len(text)
-
-
-def _claims_between(text: str, first: int, last: int) -> Iterator[tuple[int, int]]:
-    part = text[first:last]
-    spans = kept_sentence_spans(part)
+def _claim_spans(text: str) -> Iterator[tuple[int, int]]:
+    spans = kept_sentence_spans(text)
     for number, (start, end) in enumerate(spans):
-        sentence = part[start:end]
+        sentence = text[start:end]
         begins = sentence[:2]
         lead = None if begins.isascii() and begins.isalpha() else _LEAD.match(sentence)  # none, as most often
         led = 0 if lead is None else lead.end()
@@ -201,18 +185,18 @@ def _claims_between(text: str, first: int, last: int) -> Iterator[tuple[int, int
         if led and (led < len(sentence) or len(spans) > 1):  # an answer may be "(b)" alone
             start, sentence = start + led, sentence[led:]
         if sentence.startswith("|") and number + 1 < len(spans):
-            following = part[slice(*spans[number + 1])]
+            following = text[slice(*spans[number + 1])]
             if _TABLE_RULE.match(following):
                 continue  # the head of a table
         if not _states_something(sentence):
             continue
-        yield first + start, first + start + len(sentence.rstrip())
+        yield start, start + len(sentence.rstrip())
 
 
 def _states_something(sentence: str) -> bool:
     may_cite = "[" in sentence or not sentence.isascii()
     bare = (_MARKER.sub("", sentence) if may_cite else sentence).strip()
-    if bare.startswith("#") or (bare.startswith(_OF_TABLE_RULES) and _TABLE_RULE.match(bare)):
+    if bare.startswith(("#", "```", "~~~")) or (bare.startswith(_OF_TABLE_RULES) and _TABLE_RULE.match(bare)):
         return False
     if ("?" in bare or "？" in bare) and _ENDS_AS_QUESTION.search(bare):
         return False
