@@ -36,7 +36,7 @@ def test_unloadable_component_says_why(
     monkeypatch.syspath_prepend(tmp_path)
     registry: Registry[object] = Registry("codec")
     registry.register("broken", place)
-    with pytest.raises(UsageError, match=f"codec 'broken' cannot be loaded: {reason}"):
+    with pytest.raises(UsageError, match=f"cannot load the codec 'broken': {reason}"):
         registry.get("broken")
 
 
@@ -50,14 +50,14 @@ def test_a_missing_vendor_says_which_extra_to_install() -> None:
 def test_an_unknown_name_offers_the_nearest() -> None:
     registry: Registry[object] = Registry("chunker")
     registry.register("recursive", object())
-    with pytest.raises(UnknownNameError, match="Did you mean recursive"):
+    with pytest.raises(UnknownNameError, match='Did you mean "recursive'):
         registry.get("recursve")
 
 
 def test_a_name_is_taken_once() -> None:
     registry: Registry[object] = Registry("chunker")
     registry.register("recursive", object())
-    with pytest.raises(UsageError, match="registered already"):
+    with pytest.raises(UsageError, match="already registered"):
         registry.register("recursive", object())
 
 

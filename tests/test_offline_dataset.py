@@ -119,7 +119,7 @@ def test_scores_beside_what_was_retrieved_are_put_into_it(tmp_path: Path) -> Non
             "no split for task type 'chats' (1); qa: 1 dropped (missing reference)",
         ),
         ([raw("1", "retrieval", rag=RAG)], "retrieval: 1 dropped (missing relevant chunks)"),
-        ([], "it has no record"),
+        ([], "the file contains no records"),
     ],
 )
 def test_a_build_of_which_nothing_is_left_is_refused_and_leaves_nothing_behind(

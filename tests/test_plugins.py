@@ -92,7 +92,7 @@ def test_every_kind_is_listed_with_settings_and_package(installed: Path) -> None
     assert "terseness(words=30)" in rag_eval("list", "metrics").output
     listed = rag_eval("list", "chunkers").output
     assert "fixed(tokens=200, overlap=0, tokenizer=none)" in listed
-    assert "chunker 'gone' of broken-parts 0.1.0 cannot be loaded: AttributeError" in " ".join(listed.split())
+    assert "cannot load the chunker 'gone' of broken-parts 0.1.0: AttributeError" in " ".join(listed.split())
 
 
 def test_the_components_of_a_plugin_do_their_work(installed: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_judge_of_a_plugin_is_written_like_any_component(installed: Path) -> N
     judge = {"models": ("house",), "url": "http://localhost:9"}
     with pytest.raises(UsageError, match=r"judge house: expected its own settings, .* got --judge-url"):
         evaluate(rows, metrics=["faithfulness"], judge=judge)
-    with pytest.raises(UsageError, match=r'judge house.size=2.: there is no setting "size"'):
+    with pytest.raises(UsageError, match=r'judge house.size=2.: unknown setting "size"'):
         evaluate(rows, metrics=["faithfulness"], judge="house(size=2)")
     with pytest.raises(UsageError, match="a cap in money needs prices"):
         evaluate(rows, metrics=["faithfulness"], judge="house", max_cost=1.0)

@@ -58,12 +58,12 @@ def test_all_wrong_settings_of_a_component_are_named_with_those_it_has() -> None
     with pytest.raises(UsageError) as caught:
         built(Kettle, arguments, of="kettle 'x'", given={"clock": "now"})
     assert str(caught.value).splitlines() == [
-        "kettle 'x': there is no setting \"liters\". Did you mean litres?",
-        "kettle 'x': there is no setting \"clock\". Did you mean colour?",
-        "kettle 'x': there is no setting \"zzz\". There are colour, litres and steps.",
-        "kettle 'x': expected the setting litres, got none",
+        'kettle \'x\': unknown setting "liters". Did you mean "litres"?',
+        'kettle \'x\': unknown setting "clock". Did you mean "colour"?',
+        "kettle 'x': unknown setting \"zzz\". Available: colour, litres and steps.",
+        "kettle 'x': the setting litres is missing",
         "kettle 'x': expected steps to be a whole number, got True",
-        "kettle 'x': expected colour to be a text or none, got 3",
+        "kettle 'x': expected colour to be text or none, got 3",
     ]
 
 

@@ -49,7 +49,7 @@ def shown(value: object) -> str:
     try:
         return _cut(repr(value), _SHOWN_CHARACTERS)
     except Exception:  # noqa: BLE001 - anyone's class may raise anything; so do long integers
-        return f"a value of type {type(value).__name__} that cannot be shown"
+        return f"a value of type {type(value).__name__} without a text form"
 
 
 def described(error: BaseException, *, mask: Callable[[str], str] = str) -> str:
@@ -137,21 +137,24 @@ class Issue:
         if self.code == "missing-field" and self.path and found.startswith("nothing"):
             return f'"{self.path}" is missing{found.removeprefix("nothing")}'
         if self.code == "yaml-syntax" and expected == "valid YAML":
-            return f"not YAML: {found}"
+            return f"invalid YAML: {found}"
         if self.code in ("unreadable", "unreadable-file"):
             return found
         if self.code == "too-many":
             return f"and {found}"
         if self.code == "json-syntax":
-            return f"not JSON: expected {expected}, got {found}"
+            return f"invalid JSON: expected {expected}, got {found}"
         if self.code == "misspelt-key":
-            return f"there is no key {found} in {within}. Did you mean {expected.removeprefix('the key ')}?"
+            near = quoted(expected.removeprefix("the key "))
+            return f"unknown key {quoted(found)} in {within}. Did you mean {near}?"
         if self.code == "misspelt-field":
-            return f"{self.path}: no field of that name is read; did you mean {expected}?"
+            return f"{self.path}: unknown field. Did you mean {expected}?"
         if self.code == "unknown-key":
-            return f"there is no key {found} in {within}. There are {expected.removeprefix('one of ')}."
+            return f"unknown key {quoted(found)} in {within}. Known keys: {expected.removeprefix('one of ')}."
         if self.code in _TOLD_BY_THEMSELVES:
             return found
+        if self.path and found == "nothing":
+            return f'"{self.path}" is missing; expected {expected}'
         return ": ".join(filter(None, (self.path, f"expected {expected}, got {found}")))
 
     def __str__(self) -> str:
@@ -206,15 +209,14 @@ class UnknownNameError(UsageError):
         nearest = [meant] if meant else _nearest(name, self.known)
         hints = []
         if nearest:
-            hints.append(f"Did you mean {' or '.join(nearest)}?")
+            hints.append(f"Did you mean {' or '.join(map(quoted, nearest))}?")
         elif self.known and not listed_by:
-            are = "There is only" if len(self.known) == 1 else "There are"
-            hints.append(f"{are} {_named(sorted(self.known))}.")
+            hints.append(f"Available: {_named(sorted(self.known))}.")
         elif not self.known:
-            hints.append("There is none.")
+            hints.append("None are available.")
         if listed_by:
-            hints.append(f"All: {listed_by}")
-        super().__init__(" ".join([f"there is no {kind} {quoted(name)}.", *hints]))
+            hints.append(f"List all: {listed_by}")
+        super().__init__(" ".join([f"unknown {kind} {quoted(name)}.", *hints]))
 
 
 _ALIKE = 0.5
@@ -252,8 +254,8 @@ class MissingKeyError(UsageError):
 
     def __init__(self, model: str, variable: str, option: str | None = "key_env") -> None:
         self.model, self.variable, self.option = model, variable, option
-        other = f", or name a variable with {option}" if option else ""
-        super().__init__(f"{model} needs a key. Set {variable}{other}.")
+        other = f", or name another variable with {option}" if option else ""
+        super().__init__(f"{model} needs an API key. Set {variable}{other}.")
 
 
 class MissingDatasetError(RagEvalError, FileNotFoundError):
@@ -358,12 +360,13 @@ class ModelOutageError(ModelError):
             return self.message
         found = _AT_ADDRESS.fullmatch(self.message)
         if found is None:
-            return f"the {role} cannot be asked ({self.message})"
+            return f"the {role} failed ({self.message})"
         reason = found["reason"].removeprefix("cannot connect: ")
         if self.kind == "connection-failed":
-            return f"the {role} at {found['url']} does not answer ({reason[:1].lower()}{reason[1:]})"
-        does = "turns every question away" if self.kind.startswith("http-4") else "does not answer"
-        return f"the {role} at {found['url']} {does} ({self.kind}: {reason})"
+            return f"cannot connect to the {role} at {found['url']} ({reason[:1].lower()}{reason[1:]})"
+        if self.kind.startswith("http-4"):
+            return f"the {role} at {found['url']} rejected the request ({self.kind}: {reason})"
+        return f"the {role} at {found['url']} failed ({self.kind}: {reason})"
 
 
 _AT_ADDRESS = re.compile(r".*? at (?P<url>\S+?)(?:/chat/completions)?: (?P<reason>.*)", re.DOTALL)
@@ -494,9 +497,9 @@ def check_format(version: object, path: str | Path) -> int:
     """Return the version of a file's format, 1 if it states none; raise for what a later version wrote."""
     known = version if isinstance(version, int) else 1
     if known > FORMAT_VERSION:
-        found = f"format {known}; this one reads up to {FORMAT_VERSION}"
-        update = "update with pip install --upgrade rag-evaluation-framework"
-        raise UsageError(f"{path} was written by a newer rag-eval ({found}): {update}")
+        found = f"format {known}; this version reads formats up to {FORMAT_VERSION}"
+        update = "Update it: pip install --upgrade rag-evaluation-framework"
+        raise UsageError(f"{path} was written by a newer rag-eval ({found}). {update}")
     return known
 
 
@@ -527,11 +530,11 @@ def refused(action: str, path: str | Path, error: OSError | ValueError) -> Stora
     number = error.errno if isinstance(error, OSError) else None
     told = f"cannot {action} {path}: {os.strerror(number) if number else error}"
     if number in _FULL:
-        told = f"the disk is full: {path} cannot be written"
+        told = f"the disk is full: cannot write {path}"
     elif action == "read" and number == ENOENT:
         told = f"there is no file {path}"
     elif action == "read" and number == EISDIR:
-        told = f"{path} is a folder; a file is needed"
+        told = f"expected a file, got the folder {path}"
     refusal = StorageError(told)
     refusal.errno = number
     return refusal

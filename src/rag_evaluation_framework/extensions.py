@@ -215,7 +215,7 @@ class Registry(Generic[T]):
     >>> registry.get("jsn")
     Traceback (most recent call last):
     ...
-    rag_evaluation_framework.errors.UnknownNameError: there is no codec "jsn". Did you mean json?
+    rag_evaluation_framework.errors.UnknownNameError: unknown codec "jsn". Did you mean "json"?
     """
 
     def __init__(self, kind: str) -> None:
@@ -232,7 +232,7 @@ class Registry(Generic[T]):
         registering it again for something else is an error.
         """
         if name in self._entries:
-            raise UsageError(f"{self.kind} {name!r} is registered already")
+            raise UsageError(f"{self.kind} {name!r} is already registered")
         load = partial(_imported, component) if isinstance(component, str) else lambda: component
         self._entries[name] = (load, extra)
 
@@ -252,7 +252,7 @@ class Registry(Generic[T]):
             if extra is not None and isinstance(error, ImportError):
                 raise MissingExtraError(f"{self.kind} {name!r}", extra) from error
             package = f" of {self._packages[name]}" if name in self._packages else ""
-            told = f"{self.kind} {name!r}{package} cannot be loaded: {described(error)}"
+            told = f"cannot load the {self.kind} {name!r}{package}: {described(error)}"
             raise UsageError(told) from error
 
     def package(self, name: str) -> str | None:
@@ -292,7 +292,7 @@ def _may_declare(folder: str, section: bytes) -> bool:
 
 def _package_of(point: Any) -> str:
     """Name the package that declares an entry point; one that lies about unpacked may have no name."""
-    return "a package without a name" if point.dist is None else f"{point.dist.name} {point.dist.version}"
+    return "an unnamed package" if point.dist is None else f"{point.dist.name} {point.dist.version}"
 
 
 def plugin_at_fault(error: BaseException) -> str | None:
@@ -365,7 +365,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
 _CONSTANTS: dict[str, object] = {"true": True, "false": False, "none": None}
 # What a setting is declared with: which values fit, and what they are called. To Python, true is a number.
 _PLAIN_KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "str": (lambda value: isinstance(value, str), "a text"),
+    "str": (lambda value: isinstance(value, str), "text"),
     "int": (lambda value: type(value) is int, "a whole number"),
     "float": (lambda value: type(value) in (int, float), "a number"),
     "bool": (lambda value: isinstance(value, bool), "true or false"),
@@ -417,7 +417,7 @@ def built(
     unknown = [] if takes_any else [name for name in arguments if name not in named]
     needed = [name for name, each in named.items() if each.default is each.empty]
     wrong = [str(UnknownNameError("setting", name, list(named))) for name in unknown]
-    wrong += [f"expected the setting {name}, got none" for name in needed if name not in arguments]
+    wrong += [f"the setting {name} is missing" for name in needed if name not in arguments]
     for name, value in arguments.items():
         kinds = _plain_kinds(named[name].annotation) if name in named else []
         if kinds and not any(fits(value) for fits, _ in kinds):
@@ -469,7 +469,7 @@ class _Parser:
             position = self.tokens[self.next][2] if self.next < len(self.tokens) else len(self.text)
         found = shown(self.text[position : position + 20]) if position < len(self.text) else "the end"
         told = without_passwords(self.text)
-        found = found if told == self.text else "something else"
+        found = found if told == self.text else "other text"
         return UsageError(f"{shown(told)}: expected {expected} at character {position + 1}, got {found}")
 
     def take(self, kind: str, value: str | None = None) -> str | None:
@@ -484,7 +484,7 @@ class _Parser:
     def parse(self) -> Specification:
         specification = self.specification(self.name(), depth=0)
         if self.next < len(self.tokens):
-            raise self.error("nothing more")
+            raise self.error("the end of the text")
         return specification
 
     def name(self) -> str:
@@ -503,7 +503,7 @@ class _Parser:
                     raise self.error("',' or ')'")
                 key = self.name()
                 if key in arguments:
-                    raise self.error(f"each argument once, not {key} again")
+                    raise self.error(f"a new argument ({key} is already set)")
                 if not self.take("mark", "="):
                     raise self.error(f"'=' after {key}")
                 arguments[key] = self.value(depth)

@@ -96,7 +96,7 @@ class Crew(msgspec.Struct, frozen=True):
         if self.engine == _RAY and find_spec("ray") is None:
             raise MissingExtraError("the engine ray", "ray")
         if self.address is not None and self.engine != _RAY:
-            raise UsageError("address: it is that of a Ray cluster; expected the engine ray")
+            raise UsageError(f"address: only engine={_RAY} takes an address, got engine={self.engine}")
 
     @property
     def is_alone(self) -> bool:
@@ -410,7 +410,7 @@ class _Process:
         program = f"from {__name__} import _serve_batches; _serve_batches({theirs.fileno()})"
         with self._lock:
             if self._is_over:
-                raise WorkerError("the work was given up")
+                raise WorkerError("the work was canceled")
             self._child = subprocess.Popen(  # noqa: S603 - this package, by this interpreter
                 [sys.executable, *_interpreter_flags(), "-c", program],
                 stdin=subprocess.DEVNULL,
@@ -429,8 +429,8 @@ class _Process:
         code = None if self._child is None else self._child.wait()
         how = f"by signal {-code}" if code is not None and code < 0 else f"with status {code}"
         return WorkerError(
-            f"a worker process was ended {how} before its work was done (is there enough memory?); "
-            "--workers 1 works in one process"
+            f"a worker process ended {how} before it finished; it may have run out of memory. "
+            "To use one process, add --workers 1"
         )
 
 

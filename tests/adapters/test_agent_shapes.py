@@ -136,8 +136,7 @@ def test_an_agent_that_takes_no_shape_is_told_with_what_came_back_and_what_to_ad
     assert done.returncode == 3
     assert "no answer   http-404: Not Found" in done.stdout
     assert (
-        "hint: no shape was answered; say where it listens and what it takes: --path /ask --body"
-        in done.stdout
+        "hint: No known request format worked. Set the path and the body: --path /ask --body" in done.stdout
     )
     assert f'POST {agent.url}/ask {{"question": "{{{{question}}}}"}}: 404' in done.stdout
 
@@ -150,7 +149,7 @@ def test_a_refusal_that_no_shape_would_change_ends_the_probe(server: RunningServ
         done = rag_eval_ended("probe", f"{agent.url}/v1/chat-messages")
         assert len(agent.asked) == 1
     assert done.returncode == 3
-    assert "hint: the agent wants a key: --header 'Authorization: Bearer ${AGENT_KEY}'" in done.stdout
+    assert "hint: The agent needs a key. Set it: --header 'Authorization: Bearer ${AGENT_KEY}'" in done.stdout
     done = rag_eval_ended("probe", "http://169.254.169.254/ask")
     assert done.returncode == 2
     assert "link-local or metadata address" in done.stderr
@@ -233,6 +232,6 @@ def test_where_contexts_may_stand_is_offered_as_an_option() -> None:
     reply = {"result": {"text": "Noon.", "found": found}}
     answer = ReadAnswer(text="Noon.")
     asked = Probe(candidate=Candidate(), address="http://agent", elapsed_ms=1.0, answer=answer)
-    said = "no contexts found; if the reply has any, say where: --contexts-path"
+    said = "No contexts found. If the reply has any, set --contexts-path"
     assert replace(asked, body=json.dumps(reply)).hints()[0] == f"{said} 'result.found[*].body'"
     assert replace(asked, body="Noon.").hints()[0] == f"{said} PATH"

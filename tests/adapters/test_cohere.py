@@ -99,7 +99,7 @@ def test_final_failures_are_asked_once_and_show_no_key(server: ComponentServer, 
 
 def test_scores_that_do_not_cover_the_candidates_are_refused(server: ComponentServer) -> None:
     server.answers["/v2/rerank"] = lambda _: {"id": "1", "results": [{"index": 0, "relevance_score": 1.0}]}
-    with pytest.raises(TargetError, match="expected 4 scores, one a candidate, got 1"):
+    with pytest.raises(TargetError, match="expected 4 scores, one per candidate, got 1"):
         CohereReranker(base_url=server.url).rerank("leave", CHUNKS, 2)
 
 
@@ -109,7 +109,7 @@ def test_a_server_that_is_not_there_and_one_that_is_slow_are_clear_errors(
     with pytest.raises(TargetError, match=r"connection-failed: .*http://127\.0\.0\.1:9: cannot connect"):
         CohereReranker(base_url="http://127.0.0.1:9").rerank("leave", CHUNKS, 2)
     server.delay = 0.5
-    with pytest.raises(TargetError, match=r"timeout: .*no complete reply in time"):
+    with pytest.raises(TargetError, match=r"timeout: .*timed out before the reply was complete"):
         CohereReranker(base_url=server.url, timeout=0.05).rerank("leave", CHUNKS, 2)
 
 
@@ -118,5 +118,5 @@ def test_it_is_built_without_a_key_and_reranks_only_with_one(monkeypatch: pytest
         monkeypatch.delenv(name, raising=False)
     reranker = CohereReranker()
     assert str(reranker) == "cohere(model=rerank-v3.5)"
-    with pytest.raises(UsageError, match=r"cohere needs a key\. Set CO_API_KEY"):
+    with pytest.raises(UsageError, match=r"cohere needs an API key\. Set CO_API_KEY"):
         reranker.rerank("leave", CHUNKS, 2)

@@ -58,7 +58,7 @@ def test_scores_are_events_on_the_spans_that_were_scored(traces: Evaluation, tmp
     path = tmp_path / "events.jsonl"
     scored = [(row.id, score) for row in traces.rows for score in row.scores if score.status == "scored"]
     events = len(scored) + traces.answers.total
-    assert traces.export("opentelemetry", path) == f"wrote {events} events to {path}"
+    assert traces.export("opentelemetry", path) == f"Wrote {events} events to {path}"
     records = records_of(*map(json.loads, path.read_text(encoding="utf-8").splitlines()))
     assert {record["eventName"] for record in records} == {"gen_ai.evaluation.result"}
     told = [event_values(record) for record in records]
@@ -119,7 +119,7 @@ def test_a_collector_is_sent_the_events(
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", address)
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=secret-1")
     statuses += [503]
-    assert rows.export("opentelemetry") == f"sent 7 events to {address}/v1/logs"
+    assert rows.export("opentelemetry") == f"Sent 7 events to {address}/v1/logs"
     [(path, key, request)] = received
     assert (path, key) == ("/v1/logs", "secret-1")
     told = [event_values(each)["rag_eval.sample.id"] for each in records_of(request)]
@@ -136,7 +136,7 @@ def test_samples_and_an_experiment_with_feedback_are_at_langsmith(
     pytest.importorskip("langsmith", reason="the extra 'langsmith' is not installed")
     with signed_in(monkeypatch, tmp_path) as server:
         told = [rows.export("langsmith", "questions") for _ in range(2)]
-    assert told[0].startswith("recorded at LangSmith: http://localhost/")
+    assert told[0].startswith("Recorded in LangSmith: http://localhost/")
     examples = {each["id"]: each["metadata"]["rag_eval_id"] for each in server.datasets["questions"]}
     assert sorted(examples.values()) == ["a", "b", "c"]  # once, though exported twice
     assert len(server.projects) == 2
@@ -178,10 +178,10 @@ def test_the_command_says_where_it_is_or_which_there_are(
     monkeypatch.chdir(tmp_path)
     evaluate(ROWS[:2], metrics=["exact_match"], runs_directory="runs")
     ended = rag_eval("export", "--to", "opentelemetry", "-o", "scores.jsonl")
-    assert (ended.exit_code, ended.output) == (0, "wrote 4 events to scores.jsonl\n")
+    assert (ended.exit_code, ended.output) == (0, "Wrote 4 events to scores.jsonl\n")
     ended = rag_eval("export", "--to", "wand")
     assert isinstance(ended.exception, UsageError)
-    assert "Did you mean wandb?" in str(ended.exception)
+    assert 'Did you mean "wandb"?' in str(ended.exception)
 
 
 @pytest.mark.vendors("mlflow")
@@ -221,7 +221,7 @@ def test_a_run_of_wandb_is_kept_offline(
 ) -> None:
     monkeypatch.delenv("WANDB_MODE", raising=False)
     told = rows.export("wandb", tmp_path / "kept")
-    assert told.startswith("recorded offline in ")
+    assert told.startswith("Recorded offline in ")
     [folder] = (tmp_path / "kept" / "wandb").glob("offline-run-*")
     [table] = folder.rglob("answers*.table.json")
     assert [row[0] for row in json.loads(table.read_text(encoding="utf-8"))["data"]] == ["a", "b", "c"]

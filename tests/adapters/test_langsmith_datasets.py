@@ -95,13 +95,13 @@ def test_all_problems_of_a_dataset_are_in_one_error_with_the_examples_ids(server
     for line, number, place in zip(lines, [0, 2, 3], ["inputs", "outputs", "outputs.spans[0]"], strict=False):
         told = line.replace('"', "")
         assert told.startswith(f"LangSmith dataset 'boats': example '{id_of('boats', number)}'.{place}")
-    assert lines[3].endswith(f"expected each example once, got '{id_of('boats', 1)}' again")
+    assert lines[3].endswith(f"expected unique examples, got duplicate '{id_of('boats', 1)}'")
 
 
 def test_an_unknown_name_says_where_it_was_looked_for(server: LangSmithServer) -> None:
     server.datasets["boats"] = [example("When?", "chunk_a")]
     message = refused(MissingDatasetError, "ships")
-    assert message == f"no dataset 'ships': LangSmith at {server.url} has none of this name"
+    assert message == f"there is no dataset 'ships' in LangSmith at {server.url}"
     server.bodies["/datasets"] = b'[{"id": "%s", "name": "boats", "created_at": "%s"}]' % (
         id_of("boats").encode(),
         b"2026-01-01T00:00:00Z",
@@ -117,8 +117,8 @@ def test_a_key_that_is_refused_is_named_by_its_variable_and_not_shown(
     monkeypatch.setenv(variable, "lsv2-wrong-0123456789")
     message = refused(UsageError)
     assert message == (
-        f"LangSmith at {server.url}: expected a key that it accepts in {variable}, "
-        'got one that it refuses: Unauthorized: {"detail": "Invalid token ***"}'
+        f"LangSmith at {server.url}: the API key in {variable} was rejected: "
+        'Unauthorized: {"detail": "Invalid token ***"}'
     )
     assert len(server.requests) == 1
 
@@ -127,9 +127,9 @@ def test_a_key_that_cannot_be_sent_is_refused_unseen(
     server: LangSmithServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LANGSMITH_API_KEY", f"{KEY}\nmore")
-    assert "expected one line of text" in refused(UsageError)
+    assert "expected a single line of text" in refused(UsageError)
     monkeypatch.setenv("LANGSMITH_API_KEY", f"{KEY}\N{SNOWMAN}")
-    assert "its SDK failed with UnicodeEncodeError" in refused(TargetError)
+    assert "the SDK failed with UnicodeEncodeError" in refused(TargetError)
 
 
 def test_failures_that_pass_are_tried_again_page_by_page(server: LangSmithServer) -> None:
@@ -174,7 +174,7 @@ def test_a_reply_that_is_not_langsmiths_is_said_to_be_another(
     server.datasets["boats"] = [example("When?", "chunk_a")]
     server.bodies[path] = body
     assert refused(TargetError) == (
-        f"wrong-reply: LangSmith at {server.url}: expected a reply of LangSmith's, got another"
+        f"wrong-reply: LangSmith at {server.url}: expected a reply of the LangSmith API, got another reply"
     )
 
 
@@ -193,4 +193,4 @@ def test_a_server_that_is_not_there_and_an_address_that_is_none_are_clear_errors
     monkeypatch.setenv("LANGSMITH_ENDPOINT", "nowhere")
     assert "in the environment: url: expected http://… or https://…, got nowhere" in refused(UsageError)
     monkeypatch.setenv("LANGSMITH_RUNS_ENDPOINTS", "{}")
-    assert "the settings of its SDK in the environment: You cannot provide both" in refused(UsageError)
+    assert "invalid LangSmith settings in the environment: You cannot provide both" in refused(UsageError)

@@ -117,7 +117,7 @@ def test_a_run_has_feedback_for_each_metric_and_the_reason_where_there_is_no_sco
     assert result.per_query["q3"] == {}
     for feedback in by_sample["q3"].values():
         assert "score" not in feedback
-        assert feedback["comment"] == "skipped: the dataset has no relevant characters for it"
+        assert feedback["comment"] == "skipped: the dataset has no relevant characters for this sample"
 
 
 def test_a_chunk_level_run_is_an_experiment_too(server: LangSmithServer) -> None:
@@ -234,7 +234,7 @@ def test_a_server_that_is_slow_or_gone_costs_the_experiment_only(
     assert "connection-failed: LangSmith at http://127.0.0.1:9: cannot connect" in result.warnings[0]
     monkeypatch.delenv("LANGSMITH_API_KEY")
     result = evaluation.run(CHUNKER, HashingEmbedder(), 1, ExactVectorStore())
-    assert "needs a key in the environment variable LANGSMITH_API_KEY" in result.warnings[0]
+    assert "needs an API key. Set LANGSMITH_API_KEY" in result.warnings[0]
 
 
 def test_experiments_can_be_switched_off(server: LangSmithServer, monkeypatch: pytest.MonkeyPatch) -> None:

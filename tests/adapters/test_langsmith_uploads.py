@@ -176,7 +176,9 @@ def test_a_reply_that_takes_too_long_is_asked_for_again(
     assert counts(many(3)) == (3, 0, 0, 0)
     assert len(server.datasets["boats"]) == 3
     server.delays = {"/datasets": [0.5] * 4}
-    with pytest.raises(TargetError, match=r"timeout: LangSmith at .*: no complete reply in time"):
+    with pytest.raises(
+        TargetError, match=r"timeout: LangSmith at .*: timed out before the reply was complete"
+    ):
         upload_to_langsmith(many(3), "boats")
 
 
@@ -232,5 +234,5 @@ def test_the_check_before_an_upload_changes_nothing(
     assert written(server) == []
     assert not server.datasets
     monkeypatch.setenv("LANGSMITH_API_KEY", "lsv2-wrong-0123456789")
-    with pytest.raises(UsageError, match="expected a key that it accepts in LANGSMITH_API_KEY"):
+    with pytest.raises(UsageError, match="the API key in LANGSMITH_API_KEY was rejected"):
         check_langsmith("boats")

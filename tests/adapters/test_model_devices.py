@@ -63,7 +63,7 @@ def emptied(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     [
         (64, [64], "cuda (H200)"),
         (20, [64, 32, 16], "cuda (H200)"),
-        (0, [64, 32, 16, 8, 4, 2, 1, 64], "cpu: the GPU has too little memory"),
+        (0, [64, 32, 16, 8, 4, 2, 1, 64], "cpu: not enough GPU memory"),
     ],
 )
 def test_a_batch_that_does_not_fit_is_halved_and_at_last_the_processor_works(
@@ -116,7 +116,7 @@ def test_an_onnx_model_halves_its_batches_too(monkeypatch: pytest.MonkeyPatch) -
 def test_an_entailment_model_is_loaded_or_goes_on_on_the_processor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few, real, moved = FewTexts(0, ""), pair_models.OnnxModel, "cpu: the GPU has too little memory"
+    few, real, moved = FewTexts(0, ""), pair_models.OnnxModel, "cpu: not enough GPU memory"
     made = lambda file, on, feature: few._hold(1, on or "cuda") or real(file, on, feature=feature)  # noqa: E731
     monkeypatch.setattr(pair_models, "OnnxModel", made)
     write_pair_tokenizer(tmp_path, "It is old.")

@@ -237,9 +237,9 @@ def test_a_key_in_the_address_never_shows_and_does_not_tell_endpoints_apart() ->
 
 def test_keys_are_needed_where_they_were_promised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
-    with pytest.raises(UsageError, match=r"needs a key\. Set OPENAI_API_KEY, or name"):
+    with pytest.raises(UsageError, match=r"needs an API key\. Set OPENAI_API_KEY, or name"):
         OpenAIChatModel("m")
-    with pytest.raises(UsageError, match="m needs a key"):
+    with pytest.raises(UsageError, match="m needs an API key"):
         OpenAIChatModel("m", base_url="http://localhost:1/v1", key_env="OTHER_KEY")
     with scripted(echo) as (server, model):
         model.chat(HELLO)

@@ -108,8 +108,8 @@ def test_a_notebook_whose_event_loop_runs_already_may_ask_too(server: ComponentS
 @pytest.mark.parametrize(
     ("reply", "error", "message"),
     [
-        ({"data": []}, TargetError, "expected 1 embedding, one for each text, got 0"),
-        ({"data": [{"index": 5, "embedding": [1]}]}, TargetError, "expected 1 embedding, one for each text"),
+        ({"data": []}, TargetError, "expected 1 embedding, one per text, got 0"),
+        ({"data": [{"index": 5, "embedding": [1]}]}, TargetError, "expected 1 embedding, one per text"),
         ({"object": "error"}, TargetError, "expected data with embeddings, got"),
         ([1, 2], TargetError, "expected data with embeddings, got"),
         ({"data": [{"index": 0, "embedding": "QUJD"}]}, InputError, "expected a list of vectors"),
@@ -129,7 +129,7 @@ def test_it_is_built_without_a_key_and_embeds_only_with_one(monkeypatch: pytest.
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     embedder = OpenAIEmbedder()
     assert str(embedder) == "openai(model=text-embedding-3-small)"
-    with pytest.raises(UsageError, match=r"needs a key\. Set OPENAI_API_KEY, or name"):
+    with pytest.raises(UsageError, match=r"needs an API key\. Set OPENAI_API_KEY, or name"):
         embedder.embed(["a"])
 
 

@@ -64,7 +64,7 @@ def test_an_onnx_file_and_names_of_classes_that_are_given(folders: Path, tmp_pat
     shutil.copytree(folders / "two", tmp_path / "plain" / "deep")
     (tmp_path / "plain" / "deep" / "config.json").write_text('{"id2label": {"0": "LABEL_0", "1": "LABEL_1"}}')
     file = str(tmp_path / "plain" / "deep" / "model.onnx")
-    with pytest.raises(UsageError, match=r"got LABEL_0, LABEL_1; give labels=\"unsupported,supported\""):
+    with pytest.raises(UsageError, match=r"got LABEL_0, LABEL_1; set labels=\"unsupported,supported\""):
         entailment(path=file)
     found = entailment(path=file, labels="unsupported, supported").decide(claims(SUPPORTED), [EVIDENCE])
     swapped = entailment(path=file, labels="supported,unsupported").decide(claims(SUPPORTED), [EVIDENCE])
@@ -167,16 +167,24 @@ def test_memory_is_bounded_at_100_000_claims() -> None:
     ("files", "name", "message"),
     [
         ({}, "", "expected model.safetensors or model.onnx, got neither"),
-        ({}, "model.onnx", "expected a folder or an ONNX file, got nothing there"),
-        ({"w.pt": b"x"}, "w.pt", "expected an ONNX file, or the folder of a model, got a file .pt"),
-        ({"pytorch_model.bin": b"\x80"}, "", "got pytorch_model.bin, which is never loaded: save it as"),
+        ({}, "model.onnx", "expected a folder or an ONNX file, got a missing path"),
+        ({"w.pt": b"x"}, "w.pt", "expected an ONNX file or a model folder, got a file .pt"),
+        (
+            {"pytorch_model.bin": b"\x80"},
+            "",
+            "got pytorch_model.bin, a pickle, which is never loaded. Save it as",
+        ),
         ({"model.safetensors": b"\x80\x04K."}, "", "expected safetensors or ONNX, got a pickle, which is"),
         ({"model.safetensors": b"PK\x03\x04zip"}, "", "got a pickle, which is never loaded"),
-        ({"model.safetensors": b"\xff" * 40}, "", "expected safetensors, got a file of another kind"),
+        (
+            {"model.safetensors": b"\xff" * 40},
+            "",
+            "expected safetensors, got a truncated file or a file of another type",
+        ),
         ({"model.onnx": b"\x80\x04K."}, "", "got a pickle, which is never loaded"),
         ({"model.onnx": b""}, "", "expected an ONNX model, got an empty file"),
         ({"model.onnx": b"x", "config.json": b'{"id2label": {"0": "a"}}'}, "", "expected tokenizer.json"),
-        ({"model.onnx": b"x", "config.json": b'{"id2label": {"0": "a", "1": "b"}}'}, "", "got a, b; give"),
+        ({"model.onnx": b"x", "config.json": b'{"id2label": {"0": "a", "1": "b"}}'}, "", "got a, b; set"),
     ],
 )
 def test_wrong_files_are_refused_in_one_line(
@@ -193,10 +201,10 @@ def test_wrong_files_are_refused_in_one_line(
 def test_damaged_weights_and_settings_are_clear_errors(folders: Path, tmp_path: Path) -> None:
     shutil.copytree(folders / "two", tmp_path / "two")
     (tmp_path / "two" / "model.onnx").write_bytes(b"not a model")
-    with pytest.raises(UsageError, match="the model cannot be loaded"):
+    with pytest.raises(UsageError, match="cannot load the model"):
         entailment(path=str(tmp_path / "two")).decide(claims(SUPPORTED), [EVIDENCE])
     runs, rows = tmp_path / "runs", [{"question": "?", "answer": SUPPORTED, "contexts": [EVIDENCE]}]
-    with pytest.raises(UsageError, match="the model cannot be loaded"):  # before anybody is asked
+    with pytest.raises(UsageError, match="cannot load the model"):  # before anybody is asked
         evaluate(rows, support=f'entailment(path="{tmp_path / "two"}")', runs_directory=runs)
     assert not runs.exists()
     for wrong in (
@@ -317,7 +325,9 @@ def test_what_torch_is_not_given(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"expected the weights of a trained classifier, got none for class"):
         entailment(path=str(tmp_path)).decide(claims(SUPPORTED), [EVIDENCE])
     (tmp_path / "config.json").write_text(json.dumps({**config, "architectures": ["BertForMaskedLM"]}))
-    with pytest.raises(UsageError, match="expected a classifier of pairs or of tokens, got BertForMaskedLM"):
+    with pytest.raises(
+        UsageError, match="expected a pair classifier or a token classifier, got BertForMaskedLM"
+    ):
         entailment(path=str(tmp_path))
     own = {**config, "architectures": ["NewForSequenceClassification"], "auto_map": {"AutoModel": "x.Y"}}
     (tmp_path / "config.json").write_text(json.dumps(own))

@@ -29,7 +29,7 @@ def test_a_folder_keeps_places_and_texts_as_payload_and_no_collection_afterwards
     (point,) = client.scroll(collection.name)[0]
     expected = {"chunk_id": CHUNK.id, "content": "text", "doc_id": "d", "start": 3, "end": 7}
     assert point.payload == expected
-    with pytest.raises(UsageError, match="is open here, as it can be once: expected a server"):
+    with pytest.raises(UsageError, match="is already open in this process"):
         pickle.dumps(store)
     store.clear()
     assert client.get_collections().collections == []

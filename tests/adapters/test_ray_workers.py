@@ -150,7 +150,7 @@ def test_workers_that_are_killed_are_replaced_and_what_they_did_is_done_again(tm
 
 
 def test_a_worker_that_always_ends_is_given_up_and_an_error_is_that_of_one_process(tmp_path: Path) -> None:
-    with pytest.raises(WorkerError, match="ended 4 times before its work was done"):
+    with pytest.raises(WorkerError, match="ended 4 times before it finished"):
         list(in_order(Squares(ends=7, marks=tmp_path), range(20), workers=Crew(1, "ray")))
     assert len((tmp_path / "7").read_text()) == 4
     with pytest.raises(InputError, match="one that can be squared, got 7") as caught:

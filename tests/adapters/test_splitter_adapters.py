@@ -57,8 +57,8 @@ def test_chonkie_is_searched_after_where_the_document_disagrees() -> None:
 @pytest.mark.parametrize(
     ("specification", "message"),
     [
-        ("langchain(splitter=RecursiveTextSplitter)", "Did you mean RecursiveCharacterTextSplitter"),
-        ("chonkie(chunker=RecursivChunker)", "Did you mean RecursiveChunker"),
+        ("langchain(splitter=RecursiveTextSplitter)", 'Did you mean "RecursiveCharacterTextSplitter'),
+        ("chonkie(chunker=RecursivChunker)", 'Did you mean "RecursiveChunker'),
     ],
 )
 def test_unknown_splitters_offer_the_nearest(specification: str, message: str) -> None:
@@ -80,7 +80,7 @@ def test_arguments_that_a_splitter_refuses_are_an_error_of_usage() -> None:
 def test_what_is_no_splitter_is_refused(adapter: type[LangChainChunker] | type[ChonkieChunker]) -> None:
     with pytest.raises(UsageError, match="expected an object with"):
         adapter(7)
-    with pytest.raises(UsageError, match="expected arguments only with the name"):
+    with pytest.raises(UsageError, match="arguments apply only to"):
         adapter(object(), chunk_size=5)
 
 

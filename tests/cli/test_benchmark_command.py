@@ -91,7 +91,7 @@ def test_every_setting_of_the_file_is_in_force(project: Path) -> None:
     (project / PERFORMANCE).write_text(wrong, encoding="utf-8")
     refused = rag_eval_ended("benchmark", folder=project)
     assert refused.returncode == 2
-    assert "Did you mean repetitions?" in refused.stderr
+    assert 'Did you mean "repetitions"?' in refused.stderr
 
 
 def test_an_answer_that_takes_too_long_counts_as_failed(project: Path) -> None:

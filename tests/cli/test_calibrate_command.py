@@ -129,7 +129,7 @@ def test_ratings_in_words_are_labels_when_the_good_ones_are_named(folder: Path) 
     assert "share fully_correct" in done.stdout
     refused = calibrated(folder, *annotations, "--pair", "token_f1=factual_correctness")
     assert isinstance(refused.exception, UsageError)
-    assert "('wrong', 'fully_correct'): say which of them count as good" in str(refused.exception)
+    assert "('wrong', 'fully_correct'). Name the words that count as good" in str(refused.exception)
 
 
 def test_a_plain_table_of_labels_will_do(folder: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_plain_table_of_labels_will_do(folder: Path) -> None:
     rows = "".join(f"s{n},{int(is_right(n))}\n" for n in range(30))
     table.write_text(f"query_id,label\n{rows}", encoding="utf-8")
     done = calibrated(folder, "--labels", table, "-m", "token_f1")
-    assert "token_f1: checked on 30 labels, too few to rely on; one annotator each" in done.stdout
+    assert "token_f1: checked on 30 labels, too few to rely on; one annotator per answer" in done.stdout
     assert "validated" not in done.stdout
     assert done.stdout.rstrip().endswith("show no metric reliable enough for a threshold in agent.yaml.")
 
@@ -157,7 +157,7 @@ def test_a_row_that_stands_twice_is_warned_about(folder: Path, tmp_path: Path) -
     table = tmp_path / "labels.csv"
     table.write_text("query_id,label\ns0,0\ns0,0\ns1,1\n", encoding="utf-8")
     done = calibrated(folder, "--labels", table, "-m", "token_f1")
-    assert f"rag-eval: warning: {table}:3: expected each row once" in done.stderr
+    assert f"rag-eval: warning: {table}:3: expected unique rows" in done.stderr
     assert "checked on 2 labels" in done.stdout
 
 
@@ -165,7 +165,7 @@ def test_a_row_that_stands_twice_is_warned_about(folder: Path, tmp_path: Path) -
     ("rows", "options", "error", "message"),
     [
         ("s0,1\ns0,0\n", (), UsageError, "token_f1: not calibrated: .* but for 1 tied and left out"),
-        ("s0,0\ns1,nan\n", (), InputError, "labels.csv:3: label: expected a number, yes or no of 's1'"),
+        ("s0,0\ns1,nan\n", (), InputError, "labels.csv:3: label: expected a number, yes or no for 's1'"),
     ],
 )
 def test_labels_that_tell_nothing_are_an_error_that_says_why(
@@ -198,7 +198,7 @@ def test_a_threshold_may_be_given(folder: Path) -> None:
         (
             ("--annotations", "anna.gt.json", "--pair", "token_f1=factual_correctness:wrong,fully_corect"),
             UsageError,
-            'there is no word of label factual_correctness "fully_corect". Did you mean fully_correct?',
+            'unknown word of label factual_correctness "fully_corect". Did you mean "fully_correct"?',
         ),
     ],
 )

@@ -84,7 +84,7 @@ def test_everything_that_is_wrong_is_said_at_once(project: Path) -> None:
     code, lines = doctor(project)
     told = "\n".join(lines)
     assert code == 2
-    assert re.search(r"agent\.yaml:\d+: there is no key CIGate in spec\.evaluation", told)
+    assert re.search(r"agent\.yaml:\d+: unknown key \"CIGate\" in spec\.evaluation", told)
     assert "broken.eval.json" in told
     assert "again.eval.json" in told
     assert "data/benchmarks" in told
@@ -190,4 +190,4 @@ def test_the_package_is_a_program_too() -> None:
     command = [sys.executable, "-m", "rag_evaluation_framework"]
     done = subprocess.run([*command, "lst"], capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr == 'rag-eval: there is no command "lst". Did you mean list? All: rag-eval --help\n'
+    assert done.stderr == 'rag-eval: unknown command "lst". Did you mean "list"? List all: rag-eval --help\n'

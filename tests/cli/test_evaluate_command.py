@@ -396,5 +396,5 @@ def test_metrics_of_a_manifest_may_be_unknown_where_options_give_others(
     options = ("--url", "http://h", "--dry-run")
     refused = evaluate(*options)
     assert refused.code == 2
-    assert 'there is no metric "bleuu". Did you mean bleu?' in refused.err
+    assert 'unknown metric "bleuu". Did you mean "bleu"?' in refused.err
     assert evaluate(*options, "-m", "bleu").code == 0

@@ -142,7 +142,7 @@ def test_tokens_are_added_up_and_cost_what_the_price_says(evaluate: Command, ser
     assert ended.model("careful")["cost_usd"] == usage["input_tokens"] + 2 * usage["output_tokens"]
     assert ended.model("hasty")["cost_usd"] is None
     wrong = evaluate(*options, "--price", "carefull=1,2")
-    assert (wrong.code, "Did you mean careful" in wrong.err) == (2, True)
+    assert (wrong.code, 'Did you mean "careful' in wrong.err) == (2, True)
 
 
 def test_each_model_has_its_own_results_document(

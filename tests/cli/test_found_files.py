@@ -39,7 +39,7 @@ def test_a_field_that_is_nearly_ours_is_warned_of(tmp_path: Path) -> None:
     (tmp_path / "samples.jsonl").write_text(json.dumps(sample) + "\n", encoding="utf-8")
     done = rag_eval_ended("validate", "samples.jsonl", folder=tmp_path)
     assert done.returncode == 0
-    warning = 'samples.jsonl:1: warning: tgas: no field of that name is read; did you mean "tags"?'
+    warning = 'samples.jsonl:1: warning: tgas: unknown field. Did you mean "tags"?'
     assert f"{warning} [misspelt-field]" in done.stdout
     assert "mine" not in done.stdout
 

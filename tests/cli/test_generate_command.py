@@ -138,7 +138,7 @@ def test_resume_with_the_right_key_asks_only_what_the_wrong_one_could_not(docume
         failed = generate(*asking, folder=documents.parent, OPENAI_API_KEY="wrong")
         assert failed.returncode == 3, failed.stderr
         assert not (documents.parent / "q.eval.json").exists()
-        (run_id,) = re.findall(r"resume of run (eval_run_\w+) asks again", failed.stderr)
+        (run_id,) = re.findall(r"then resume run (eval_run_\w+)", failed.stderr)
         assert server.requests == []
         mended = generate(*asking, "--resume", folder=documents.parent, OPENAI_API_KEY="right")
         assert mended.returncode == 0, mended.stderr

@@ -1,4 +1,4 @@
-"""``evaluate`` and ``score`` with a judge behind a real server: what is asked, remembered and told."""
+"""``evaluate`` and ``score`` with a judge behind a real server: a question, remembered and told."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_judge_that_rejects_all_stops_the_run_and_a_resume_loses_nothing(
     with running_chat(lambda _: failing(status)) as server:
         done = rag_eval(*_EVALUATE, *judge_options(server))
         assert done.return_value == 3
-        assert f"turns every question away (http-{status}" in " ".join(done.stdout.split())
+        assert f"rejected the request (http-{status}" in " ".join(done.stdout.split())
     (run,) = Path("runs").iterdir()
     assert (run / "journal.jsonl").read_text() == ""
     with running_chat(judging(verdict)) as server:

@@ -99,7 +99,7 @@ def test_an_outage_leaves_no_score_behind_that_a_resume_does_not_heal(folder: Pa
     with running_chat(judge) as server:
         stopped = rag_eval(*EVALUATE, *model_at(server))
         assert stopped.return_value == 3
-        assert "does not answer (http-503" in " ".join(stopped.stdout.split())
+        assert "failed (http-503" in " ".join(stopped.stdout.split())
         assert "judge:scripted: 5 calls, 5,000 tokens in" in stopped.stderr
         still_down = rag_eval(*EVALUATE, "--resume", only_run().name, *model_at(server))
         assert still_down.return_value == 3

@@ -252,7 +252,7 @@ DAMAGE: dict[str, tuple[Callable[[str], str], str]] = {
     "no id column": (lambda text: text.replace("id,", "number,", 1), ":2: id: expected an id of an answer"),
     "no rows": (lambda text: text.splitlines()[0], "label: expected a label in at least one row"),
     "nothing": (lambda text: "", "expected"),
-    "a column twice": (lambda text: text.replace("before", "label", 1), "each column once"),
+    "a column twice": (lambda text: text.replace("before", "label", 1), "unique columns"),
     "a cell too many": (lambda text: text.replace(",correct", ",correct,more", 1), ":2:"),
     "a quote that is not closed": (lambda text: text + '"', "expected"),
     "control characters": (lambda text: text.replace("correct", "cor\x00rect"), "expected"),

@@ -46,7 +46,7 @@ def test_no_call_is_made_that_could_pass_the_cap_and_a_resume_with_a_higher_one_
         assert "INCOMPLETE" in done.stdout
         assert (0.06 - WORST[1]) / PRICE <= made <= (0.06 - WORST[0]) / PRICE + 1
         assert f"{made} of 40 questions" in done.stdout
-        spent = f"${made * PRICE:.3g} of --max-cost $0.06 is spent, and the next call could cost $0.04"
+        spent = f"Spent ${made * PRICE:.3g} of --max-cost $0.06; the next call could cost $0.04"
         assert spent in " ".join(done.stdout.split())
         assert f"{made} calls" in done.stderr
         assert "of $0.06 at most" in done.stderr
@@ -107,7 +107,7 @@ def test_what_is_refused_or_never_reached_costs_nothing() -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--judge-model", "gpt-4o-mini"), "gpt-4o-mini has no price. Say what a million tokens cost"),
+        (("--judge-model", "gpt-4o-mini"), "gpt-4o-mini has no price. Set its price"),
         ((), "nothing that is asked has a price. Give the target's, --price-input and"),
     ],
 )
@@ -130,7 +130,7 @@ def test_a_manifest_caps_too_and_python_caps_a_judge_that_is_given(folder: Path)
     with running_chat(supported) as server:
         done = rag_eval(*EVALUATE, *judge_at(server, **PRICES))
         assert done.return_value == 3
-        assert "of --max-cost $0.06 is spent" in " ".join(done.stdout.split())
+        assert "of --max-cost $0.06; the next call" in " ".join(done.stdout.split())
         made = len(server.requests)
         with OpenAIChatModel("scripted", base_url=server.url, **PRICES) as model:
             rows = [json.loads(line) for line in Path("rag.jsonl").read_text().splitlines()]
@@ -139,7 +139,7 @@ def test_a_manifest_caps_too_and_python_caps_a_judge_that_is_given(folder: Path)
             assert found.outcome.remaining == 40 - found.counts.finished > 0
             assert len(server.requests) == made + found.counts.finished
             assert model.spending.calls == 0  # of the caller's own total nothing is taken
-    with pytest.raises(UsageError, match="max_cost: optimist does not say what it costs"):
+    with pytest.raises(UsageError, match="max_cost: optimist has no price"):
         evaluate(
             rows, metrics=["faithfulness"], judge=as_chat_model(lambda _: "", name="optimist"), max_cost=1
         )
@@ -190,5 +190,5 @@ def test_questions_are_generated_under_the_cap_too(folder: Path) -> None:
         done = rag_eval("generate", "docs", "--model", "m", *options, "-o", "q.jsonl")
         # Two at 0.041 are 0.082; a third could cost 0.041 and more.
         assert (done.return_value, len(server.requests)) == (3, 2)
-    assert "$0.082 of --max-cost $0.1 is spent" in done.stderr
+    assert "spent $0.082 of --max-cost $0.1" in done.stderr
     assert "--resume" in done.stderr

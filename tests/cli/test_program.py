@@ -67,7 +67,7 @@ def test_the_kinds_that_can_be_listed_are_told() -> None:
     for kind in kinds:
         assert CliRunner().invoke(program, ["list", kind, "--json"]).output.startswith("[")
     wrong = CliRunner().invoke(program, ["list", "chunkrs"])
-    assert "Did you mean chunkers?" in str(wrong.exception)
+    assert 'Did you mean "chunkers"?' in str(wrong.exception)
 
 
 def test_a_metric_is_explained_by_its_name() -> None:

@@ -38,8 +38,8 @@ def test_means_stand_beside_their_intervals_and_counts(files: Path) -> None:
     assert done.returncode == 0
     # q1 finds d1 at rank 1, q2 finds d3 at rank 2, q4 is missing: (1 + 1/2 + 0) / 3 = 0.5
     assert "mrr      0.50  [0.13, 0.87]          3  exact" in done.stdout
-    assert "a: skipped 1 query (q9): no judgements for this query" in done.stdout
-    assert "a: skipped 1 query (q3): no relevant document among its judgements" in done.stdout
+    assert "a: skipped 1 query (q9): no judgments for this query" in done.stdout
+    assert "a: skipped 1 query (q3): no relevant document among its judgments" in done.stdout
     assert "a: counted as 0, not in the run: 1 query (q4)" in done.stdout
 
 
@@ -53,8 +53,8 @@ def test_another_run_can_be_the_baseline(files: Path) -> None:
 @pytest.mark.parametrize("runs", [("a.run",), ("a.run", "b.run")])
 def test_a_baseline_that_is_no_run_is_refused_beside_one_run_too(files: Path, runs: tuple[str, ...]) -> None:
     wrong = rag_eval("rank", "qrels", *runs, "--baseline", "c", folder=files)
-    known = "There are a and b." if len(runs) > 1 else "There is only a."
-    assert (wrong.returncode, wrong.stderr) == (2, f'rag-eval: there is no baseline "c". {known}\n')
+    known = "Available: a and b." if len(runs) > 1 else "Available: a."
+    assert (wrong.returncode, wrong.stderr) == (2, f'rag-eval: unknown baseline "c". {known}\n')
 
 
 def test_queries_that_one_run_lacks_are_left_out_of_the_comparison_and_counted(files: Path) -> None:

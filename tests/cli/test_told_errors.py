@@ -90,6 +90,6 @@ def test_a_disk_that_is_full_from_the_start_can_be_tried_again(
     stopped = to_the_end(main, *ASKED)
     assert (stopped.code, stopped.out) == (3, "")
     assert stopped.err == (
-        "rag-eval: the disk is full: runs/head.json cannot be written\n"
+        "rag-eval: the disk is full: cannot write runs/head.json\n"
         "          Make room, then give the same command again.\n"
     )

@@ -67,8 +67,8 @@ def test_it_exits_with_0_unless_worse_is_to_fail(stored: Path, to_the_end: Comma
 
 def test_a_dataset_or_metric_that_there_is_not_is_told(stored: Path, to_the_end: Command) -> None:
     for arguments, told in (
-        (("--dataset", "anothr"), 'there is no dataset "anothr". Did you mean another?'),
-        (("-m", "token_f2"), 'there is no metric "token_f2". Did you mean token_f1?'),
+        (("--dataset", "anothr"), 'unknown dataset "anothr". Did you mean "another"?'),
+        (("-m", "token_f2"), 'unknown metric "token_f2". Did you mean "token_f1"?'),
         (
             ("--results-dir", "none"),
             "--results-dir: there is no folder none. Leave it out to read the runs alone.",

@@ -117,7 +117,7 @@ def test_several_files_are_read_as_one_and_ids_must_differ(tmp_path: Path) -> No
     second = saved(tmp_path, "b.gt.json", strict_json.encode(BOTH[1]))
     together = read_annotation_files([first, second])
     assert (len(together), together.dataset_id) == (2, "demo_v1.0.0")
-    with pytest.raises(InputError, match="each annotation_id once"):
+    with pytest.raises(InputError, match="unique annotation_ids"):
         read_annotation_files([first, saved(tmp_path, "c.gt.json", strict_json.encode(BOTH[0]))])
     with pytest.raises(InputError, match="one dataset"):
         read_annotation_files(

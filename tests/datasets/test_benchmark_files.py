@@ -160,7 +160,7 @@ def two_rows(file: h5py.File) -> None:
         (virtual, "/columns/0: expected data in this file, got data in other files"),
         (huge, "/columns/0: expected at most 16,777,216 bytes when expanded, got 1,099,511,6"),
         (vlen_texts, "/columns/0: expected a list of uint8, got object"),
-        (foreign_filter, "/columns/0: expected no filter but deflate and shuffle, got [32000]"),
+        (foreign_filter, "/columns/0: expected no filters except deflate and shuffle, got [32000]"),
         (two_rows, "/columns/0: expected 1 row, got 2"),
     ],
 )
@@ -192,7 +192,7 @@ def test_texts_whose_ends_do_not_rise_are_refused() -> None:
     buffer = io.BytesIO(data)
     with h5py.File(buffer, "r+") as file:
         file["columns/0/ends"][...] = [9, 5]
-    with pytest.raises(InputError, match="expected ends in rising order"):
+    with pytest.raises(InputError, match="expected ascending end positions"):
         read_table(buffer.getvalue(), file="b.h5")
 
 

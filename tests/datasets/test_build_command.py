@@ -81,7 +81,7 @@ def test_flags_win_over_settings_and_settings_over_defaults() -> None:
 
 
 def test_an_empty_version_is_refused_and_not_taken_for_the_default() -> None:
-    with pytest.raises(UsageError, match="expected a version such as v1, got ''"):
+    with pytest.raises(UsageError, match="version: expected a name such as v1, got ''"):
         run("--version", "")
 
 
@@ -130,5 +130,5 @@ def test_the_script_is_the_command() -> None:
     )
     again = subprocess.run(run_script, capture_output=True, text=True, check=False)
     assert again.returncode == 2
-    assert "--force replaces" in again.stderr
+    assert "add --force" in again.stderr
     assert "Traceback" not in again.stderr

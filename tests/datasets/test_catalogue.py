@@ -128,7 +128,7 @@ def test_what_is_missing_is_a_file_not_found_that_says_what_there_is(tmp_path: P
     (tmp_path / "datasets" / "cut.eval.json").write_text("{")
     with pytest.raises(FileNotFoundError, match=r"no dataset 'sample_eval' of version 3 .* \(1\.0\.0\)"):
         loader.load_dataset("sample_eval", "3")
-    with pytest.raises(MissingDatasetError, match=r"not readable: .*cut\.eval\.json") as caught:
+    with pytest.raises(MissingDatasetError, match=r"cannot read: .*cut\.eval\.json") as caught:
         loader.load_dataset("nothing")
     assert isinstance(caught.value, RagEvalError)
     with pytest.raises(FileNotFoundError, match="there is no such folder"):
@@ -162,9 +162,9 @@ def test_a_link_out_of_the_folder_is_refused_and_one_within_it_counts_once(tmp_p
     (inner / "datasets" / "gone.eval.json").symlink_to("nothing")
     (inner / "datasets" / "round.eval.json").symlink_to("round.eval.json")
     (inner / "ground_truth" / "secret.gt.json").symlink_to(secret)
-    with pytest.raises(MissingDatasetError, match="a link that leads out of it"):
+    with pytest.raises(MissingDatasetError, match="a link to a file outside it"):
         loader.load_dataset("secret")
-    with pytest.raises(MissingDatasetError, match="a link that leads out of it"):
+    with pytest.raises(MissingDatasetError, match="a link to a file outside it"):
         loader.load_ground_truth("secret")
     assert loader.load_dataset("e")["dataset_id"] == "e"
     listed = loader.get_available_datasets()
@@ -213,7 +213,7 @@ def test_without_a_file_of_ground_truth_the_citations_of_the_dataset_are_it(tmp_
         {"query_id": "q2", "query_text": "?", "relevant_documents": []},
     ]
     loader = folder_with(tmp_path, e={**dataset("e_v1.0.0"), "queries": queries}, bare=dataset("bare"))
-    with pytest.warns(UserWarning, match="no ground truth 'e' in .*: the dataset's own citations are used"):
+    with pytest.warns(UserWarning, match="no ground truth 'e' in .*; using the citations in the dataset"):
         truth = loader.load_ground_truth("e")
     (annotation,) = truth["annotations"]
     assert (truth["dataset_id"], truth["source"]) == ("e_v1.0.0", "dataset")

@@ -38,9 +38,7 @@ def test_the_ratio_is_the_size_as_json_over_the_size_compressed() -> None:
 
 def test_a_bomb_is_refused_before_it_has_grown() -> None:
     bomb = gzip.compress(b'{"a":"' + b" " * (64 << 20) + b'"}')
-    with pytest.raises(
-        LimitExceededError, match="expected data that decompress at most 250 times their size"
-    ):
+    with pytest.raises(LimitExceededError, match="expected a compression ratio of at most 250"):
         DataCompressor.decompress_evaluation_data(bomb)
     with pytest.raises(LimitExceededError, match="at most 1,000 bytes"):
         DataCompressor.decompress_evaluation_data(bomb, limits=Limits(max_bytes=1000))
@@ -52,8 +50,8 @@ def test_a_bomb_is_refused_before_it_has_grown() -> None:
         (b"", "expected gzip or Zstandard data"),
         (b'{"a": 1}', "expected gzip or Zstandard data"),
         (gzip.compress(b"[1]", mtime=0), "expected an object, got \\[1\\]"),
-        (gzip.compress(b'{"a": NaN}', mtime=0), "line 1: not JSON: expected"),
-        (gzip.compress(b'{"a": 1}', mtime=0)[:-6], "cut off"),
+        (gzip.compress(b'{"a": NaN}', mtime=0), "line 1: invalid JSON: expected"),
+        (gzip.compress(b'{"a": 1}', mtime=0)[:-6], "truncated"),
     ],
 )
 def test_what_is_no_compressed_dataset_is_refused(data: bytes, message: str) -> None:

@@ -95,7 +95,7 @@ def test_the_validator_returns_all_errors_of_a_dataset_as_text() -> None:
         '"name" is missing',
         "queries[0].query_type: expected one of factual, analytical, comparative, temporal, got 'odd'",
         "queries[1].query_type: expected one of factual, analytical, comparative, temporal, got 'odd'",
-        "queries[1].query_id: expected each query_id once, got 'q' again",
+        "queries[1].query_id: expected unique query_ids, got duplicate 'q'",
         "queries[1].citations[0].end_char: expected a position above 9, got 3",
     ]
 
@@ -122,8 +122,8 @@ def test_a_subclass_may_bring_schemas_and_rules_of_its_own() -> None:
     assert owned.validate_evaluation_dataset({}) == ['"owner" is missing', "checked by Owned"]
     query = {"query_id": "q"}
     assert owned.validate_evaluation_dataset({"owner": "them", "queries": [query, query]}) == [
-        "owner: expected what the schema allows, got 'them' (\"us\" was expected)",
-        "queries[1].query_id: expected each query_id once, got 'q' again",
+        "owner: expected a value that the schema allows, got 'them' (\"us\" was expected)",
+        "queries[1].query_id: expected unique query_ids, got duplicate 'q'",
         "checked by Owned",
     ]
     assert owned.validate_ground_truth(CITATION_ANNOTATION) == ["checked by Owned"]

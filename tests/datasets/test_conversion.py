@@ -36,9 +36,9 @@ def test_what_the_target_cannot_hold_is_named_and_counted_and_nothing_is_written
     with pytest.raises(InputError) as caught:
         convert(rich, target)
     assert {issue.path: issue.found for issue in caught.value.issues} == {
-        "recorded.contexts": "it in 1 sample",
-        "tags": "it in 1 sample",
-        "extra.by": "it in 1 sample",
+        "recorded.contexts": "this field in 1 sample",
+        "tags": "this field in 1 sample",
+        "extra.by": "this field in 1 sample",
     }
     assert not target.exists()
 
@@ -104,9 +104,9 @@ def test_a_name_that_ends_in_gz_or_zst_is_compressed(rich: Path, suffix: str) ->
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("out.txt", "does not tell the dialect"),
-        ("rag.jsonl", "the file to be read"),
-        ("out.yaml", "does not tell"),
+        ("out.txt", "cannot tell the output format"),
+        ("rag.jsonl", "is the input file"),
+        ("out.yaml", "cannot tell"),
     ],
 )
 def test_a_target_that_makes_no_sense_is_refused(rich: Path, name: str, message: str) -> None:
@@ -117,7 +117,7 @@ def test_a_target_that_makes_no_sense_is_refused(rich: Path, name: str, message:
 def test_a_name_that_fits_two_dialects_asks_which(tmp_path: Path) -> None:
     path = tmp_path / "x.eval.json"
     path.write_text('{"dataset_id": "a", "name": "a", "version": "1", "queries": []}')
-    with pytest.raises(UsageError, match="fits agent-samples and ragas"):
+    with pytest.raises(UsageError, match="matches agent-samples and ragas"):
         convert(path, tmp_path / "x.jsonl")
 
 
@@ -168,8 +168,8 @@ def test_results_are_read_and_written_by_the_format_of_their_name(tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "to", "message"),
     [
-        ("out.eval.json", None, "results cannot be written as evaluation-dataset, only as .json, .yaml"),
-        ("out.results.json", "ragas", "results cannot be written as ragas"),
+        ("out.eval.json", None, "cannot write results as evaluation-dataset. Use .json, .yaml"),
+        ("out.results.json", "ragas", "cannot write results as ragas"),
         ("out.h5", None, "expected a name that ends in .json, .yaml, .yml, .csv, .parquet for results"),
     ],
 )

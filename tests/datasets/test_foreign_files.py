@@ -148,7 +148,7 @@ def test_a_problem_within_a_document_has_the_line_of_its_row(tmp_path: Path) -> 
     ):
         read_dataset(path)
     path.write_text("prompts: [a]\ntests: file://tests.csv\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"tests: expected the tests themselves .* got 'file://tests.csv'"):
+    with pytest.raises(InputError, match=r"tests: expected a list of tests .* got 'file://tests.csv'"):
         read_dataset(path)
 
 
@@ -158,7 +158,7 @@ def test_a_damaged_log_is_refused_with_the_sample_that_cannot_be_read(tmp_path: 
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InputError):
         read_dataset(path)
-    with pytest.raises(InputError, match="an archive that can be read"):
+    with pytest.raises(InputError, match="a readable archive"):
         read_dataset(path, format="inspect")
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", "{}")
@@ -178,7 +178,7 @@ def test_what_a_tool_has_no_place_for_is_named_before_it_is_lost(tmp_path: Path)
         convert(FOLDER / "deepeval.json", tmp_path / "evals.jsonl", to="openai-evals")
     lost = {issue.path for issue in caught.value.issues}
     assert lost == {"recorded.contexts", "recorded.sources", "recorded.answer", "reference_contexts"}
-    with pytest.raises(UsageError, match="openai-evals is written as lines, not as csv"):
+    with pytest.raises(UsageError, match=r"cannot write openai-evals as csv\. Use lines"):
         convert(FOLDER / "openai_evals.jsonl", tmp_path / "evals.csv", to="openai-evals")
 
 

@@ -75,14 +75,18 @@ def test_a_snippet_under_another_header_is_an_error_that_says_where_it_is(tmp_pa
     assert (issue.path, issue.line) == ("[0].golden_context.snippet", 8)
     assert issue.file == str(path)
     assert "under '流泉之众/聚落中心'" in issue.expected
-    assert issue.found == "it in line 8, 9"
+    assert issue.found == "this text in line 8, 9"
     assert located(samples_of(path)[0]) == []
 
 
 def test_a_snippet_in_several_places_is_a_warning_and_gives_no_span(tmp_path: Path) -> None:
     path = golden_set(tmp_path, context("加油，卡齐娜！", "竞技场/看台"))
     (issue,) = golden_context_issues(read_dataset(path))
-    assert (issue.code, issue.severity, issue.found) == ("snippet-ambiguous", "warning", "one in lines 8, 9")
+    assert (issue.code, issue.severity, issue.found) == (
+        "snippet-ambiguous",
+        "warning",
+        "one that occurs in lines 8, 9",
+    )
     assert located(samples_of(path)[0]) == []
 
 
@@ -172,8 +176,8 @@ def test_a_context_without_a_file_that_may_stand_in_several_places_or_none_is_no
     issues, spans = unnamed(tmp_path, several, nowhere, documents=False)
     assert spans == [[], []]
     assert [(issue.code, issue.severity, issue.found) for issue in issues] == [
-        ("context-without-file", "warning", "none, and several places that it may be: a.md:2, b/c.txt:2"),
-        ("context-without-file", "warning", "none, and no such place in 2 documents"),
+        ("context-without-file", "warning", "no file, and several matching places: a.md:2, b/c.txt:2"),
+        ("context-without-file", "warning", "no file, and no matching place in 2 documents"),
     ]
 
 
@@ -188,7 +192,7 @@ def test_a_header_without_a_snippet_is_truth_at_the_level_of_its_scene(tmp_path:
         "warning",
         "[1].golden_context.snippet",
     )
-    assert issue.found == "none yet: all of the scene counts"
+    assert issue.found == "no snippet yet; the whole scene counts"
     for sample in samples_of(path):
         (span,) = located(sample)
         assert span.text == SOURCE[span.start : span.end] == span.text.strip()

@@ -109,7 +109,7 @@ def test_a_question_to_answer_is_none_of_those_to_decline(tmp_path: Path) -> Non
         (19, "[2].question", "empty-question"),
         (20, "[2].ground_truth", "not-a-refusal"),
     ]
-    expected = "expected Refusal, or a refusal_reason beside it, got 'At noon.'"
+    expected = "expected Refusal, or also a refusal_reason, got 'At noon.'"
     assert str(error.value.issues[1]) == f"{path}:20: [2].ground_truth: {expected}"
     assert list(validate_file(path)) == list(error.value.issues)
     answerable = Sample(id="a", turns=(Turn(role="user", content="When?"),), reference="At noon.")

@@ -156,7 +156,7 @@ def test_flipped_bytes_never_end_in_a_traceback(tmp_path: Path) -> None:
 
 
 def test_a_parquet_file_is_not_compressed_twice(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"leave out \.gz"):
+    with pytest.raises(UsageError, match=r"Remove \.gz"):
         write_rows(tmp_path / "x.parquet.gz", [{"user_input": "q"}])
 
 

@@ -79,7 +79,7 @@ def test_numbers_truths_and_words_of_yes_and_no_are_labels(value: Any, expected:
 
 def test_other_words_need_to_be_told_which_are_good() -> None:
     labels = [label("q1", "anna", fact="fully_correct"), label("q2", "anna", fact="wrong")]
-    with pytest.raises(UsageError, match=r"in words \('fully_correct', 'wrong'\).* fact:WORD,WORD"):
+    with pytest.raises(UsageError, match=r"contains words \('fully_correct', 'wrong'\).* fact:WORD,WORD"):
         merged_labels(labels, LabelField("fact"))
     assert merged_labels(labels, LabelField.parse("fact:fully_correct")).values == {"q1": 1.0, "q2": 0.0}
 
@@ -95,14 +95,14 @@ def test_words_that_no_label_has_are_named_with_those_there_are() -> None:
     with pytest.raises(UsageError) as caught:
         check_words(labels, LabelField.parse("fact:fully_corect,zz"))
     assert str(caught.value).splitlines() == [
-        'there is no word of label fact "fully_corect". Did you mean fully_correct?',
-        'there is no word of label fact "zz". There are fully_correct and wrong.',
+        'unknown word of label fact "fully_corect". Did you mean "fully_correct"?',
+        'unknown word of label fact "zz". Available: fully_correct and wrong.',
     ]
 
 
 @pytest.mark.parametrize("value", [float("nan"), "nan", "-inf", [1], {"a": 1}, 10**400])
 def test_what_is_no_label_is_refused(value: Any) -> None:
-    with pytest.raises(InputError, match=r"ok: expected a number, yes or no of 'q1', got .* by 'anna'"):
+    with pytest.raises(InputError, match=r"ok: expected a number, yes or no for 'q1', got .* by 'anna'"):
         merged_labels([label("q1", "anna", ok=value)], LabelField("ok"))
 
 
@@ -172,7 +172,9 @@ def test_a_table_without_a_column_of_ids_is_one_problem_not_one_a_row(header: st
     path.write_text(f"{header}\n" + "q1,1\n" * 100, encoding="utf-8")
     with pytest.raises(InputError) as caught:
         read_labels(path)
-    expected = "columns separated by commas, semicolons or tabs, among them one of query_id, sample_id, id"
+    expected = (
+        "columns separated by commas, semicolons or tabs, including at least one of query_id, sample_id, id"
+    )
     assert str(caught.value) == f"{path}:1: expected {expected}, got {header!r}"
 
 
@@ -193,7 +195,7 @@ def test_one_annotator_twice_is_named_with_both_places(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         merged_labels([*read_labels(paths[0]), *read_labels(paths[1])], LabelField("label"))
     assert str(caught.value) == (
-        f"{paths[1]}:2: label: expected one label of 'q1' by each annotator, got two by 'anna', "
+        f"{paths[1]}:2: label: expected one label of 'q1' per annotator, got 2 by 'anna', "
         f"the first in {paths[0]}:2"
     )
 
@@ -205,8 +207,8 @@ def test_rows_that_stand_twice_are_told_of_once_and_kept(tmp_path: Path) -> None
     labels = read_labels(path, on_warning=warnings.append)
     (warning,) = warnings
     assert str(warning) == (
-        f"{path}:3: expected each row once, or annotator_id to tell people apart, got that of {path}:2 again "
-        "and 1 more such row: taken for labels of different people"
+        f"{path}:3: expected unique rows, or an annotator_id in each row, got a duplicate of {path}:2 "
+        "and 1 more such row, counted as labels of different annotators"
     )
     # As three votes of q1 they have a majority; without the second there would be a tie.
     assert merged_labels(labels, LabelField("label")).values == {"q1": 1.0, "q2": 1.0, "q3": 1.0}

@@ -41,8 +41,8 @@ TO_ADD = {
         ),
         ASK,
     ),
-    "deepeval_turns.json": "Without them: -m answer_relevancy --judge-model MODEL tells whether",
-    "parent_missing.jsonl": "expected its parent in the files",
+    "deepeval_turns.json": "Without them, use -m answer_relevancy --judge-model MODEL",
+    "parent_missing.jsonl": "expected the parent span in the files",
 }
 
 

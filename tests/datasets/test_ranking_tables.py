@@ -120,7 +120,7 @@ def test_ids_may_be_whole_numbers(tmp_path: Path) -> None:
             {"query_id": ["q", "r", "q"], "doc_id": ["d", "d", "d"], "score": [1.0, float("nan"), 3.0]},
             [
                 "{file}:2: score: expected a finite number, got nan",
-                "{file}:3: expected each document once per query, got 'd' again for query 'q'",
+                "{file}:3: expected unique documents per query, got duplicate 'd' for query 'q'",
             ],
         ),
     ],

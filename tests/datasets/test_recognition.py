@@ -205,7 +205,7 @@ def test_a_mistake_in_the_first_record_is_found_in_its_line_like_any_other(
 
 
 def test_an_unknown_format_offers_the_nearest_names(tmp_path: Path) -> None:
-    with pytest.raises(UnknownNameError, match="Did you mean ragas"):
+    with pytest.raises(UnknownNameError, match='Did you mean "ragas'):
         recognise(tmp_path, format="raga")
 
 

@@ -153,7 +153,7 @@ def test_the_layout_is_told_from_the_content(text: str, layout: str, tmp_path: P
 
 def test_a_name_that_asks_for_a_layout_the_dialect_has_not_is_refused(tmp_path: Path) -> None:
     sample = Sample(id="1", turns=(Turn(role="user", content="q"),), reference="a")
-    with pytest.raises(UsageError, match="written as lines, array, not as csv"):
+    with pytest.raises(UsageError, match=r"cannot write agent-samples as csv\. Use lines, array"):
         AGENT_SAMPLES.write_samples([sample], tmp_path / "x.csv")
 
 

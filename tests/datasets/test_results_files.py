@@ -83,7 +83,7 @@ def test_a_table_of_someone_else_is_read_as_rows(tmp_path: Path) -> None:
 
 def test_a_field_named_like_a_column_of_ours_is_refused() -> None:
     for name in ("results_head", "extra_fields", "individual_metrics.x"):
-        with pytest.raises(InputError, match="not named like a column"):
+        with pytest.raises(InputError, match="a field name that is not reserved"):
             list(results_rows({"query_results": [{name: 1}]}))
 
 

@@ -97,7 +97,7 @@ def test_every_keyword_of_a_schema_has_words_for_its_error(kind: str, lenient: b
 
 
 def test_an_unknown_kind_offers_the_nearest() -> None:
-    with pytest.raises(UnknownNameError, match="Did you mean evaluation-dataset"):
+    with pytest.raises(UnknownNameError, match='Did you mean "evaluation-dataset'):
         schema("evaluation-datasets")
 
 

@@ -61,5 +61,5 @@ def test_a_raw_record_of_other_names_is_the_same_sample_and_is_written_under_the
 
 
 def test_a_raw_record_that_asks_nothing_is_no_sample() -> None:
-    with pytest.raises(InputError, match="instruction: expected what is asked, got None"):
+    with pytest.raises(InputError, match="instruction: expected a question, got None"):
         OFFLINE_RECORDS.sample({"task_id": "1", "task_type": "qa"})

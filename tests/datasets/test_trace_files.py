@@ -265,7 +265,7 @@ def test_a_batch_that_was_sent_twice_counts_once_and_other_spans_are_passed_over
     health = request(span(2, 1, None, {"http.route": "/health"}))
     traces = ReadTraces(write(tmp_path / "t", batch, health, batch, {"resourceLogs": []}))
     assert len(list(traces.stream())) == 1
-    assert traces.doubts == ("1 trace without a model call, a retrieval or a tool call was passed over",)
+    assert traces.doubts == ("Skipped 1 trace without a model call, a retrieval or a tool call",)
 
 
 def test_a_trace_called_from_elsewhere_is_whole_and_two_calls_are_two_samples(tmp_path: Path) -> None:
@@ -352,11 +352,11 @@ def test_what_a_dataset_expects_is_found_by_question_or_by_id(tmp_path: Path) ->
     # The piece has the name by which the dataset knows it.
     assert [hit["names"] for hit in fare.recorded.retrieved] == [["fares.md", "piece-1"]]
     assert (dogs.reference, twice.reference) == ("No.", None)
-    assert traces.doubts == (f"2 of 3 traces ask a question of {dataset}",)
+    assert traces.doubts == (f"2 of 3 traces match a question in {dataset}",)
 
 
 def test_traces_are_never_written(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="traces are read, not written"):
+    with pytest.raises(UsageError, match="cannot write traces"):
         recognise(EXAMPLE).write(read_dataset(EXAMPLE), tmp_path / "t")
 
 

@@ -104,13 +104,13 @@ def test_creating_and_evaluating_run_as_written(
     assert names["create_sample_evaluation_dataset"]() == (  # type: ignore[operator]
         "data/evaluation/datasets/sample_eval_v1.0.0.eval.json"
     )
-    with pytest.warns(UserWarning, match="ml_guide.pdf|own citations are used") as told:
+    with pytest.warns(UserWarning, match="ml_guide.pdf|using the citations in the dataset") as told:
         names["run_evaluation_example"]()  # type: ignore[operator]
     loaded, accuracy, saved = capsys.readouterr().out.splitlines()
     assert loaded == "Loaded dataset with 1 queries"
     label, _, value = accuracy.rpartition(" = ")
     assert label == "Query sample_query_001: Citation accuracy"
-    # The spans are the true ones: 0.30. The citation cannot be opened, since no document is called
+    # The spans are the true ones: 0.30. The citation cannot be opened, since no document called
     # ml_guide.pdf: 0. What the answer adds to the document is left to the method: at most 0.25 + 0.15.
     assert 0.30 <= float(value) <= 0.70
     assert len(told) == (1 if is_new_project else 2)  # in an empty folder nobody has annotated either

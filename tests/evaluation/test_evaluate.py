@@ -235,7 +235,7 @@ def test_a_gate_holds_every_ranked_run(folder: Path) -> None:
     assert ranked.verdict is not None
     found = [(check.dataset, check.status) for check in ranked.verdict.checks]
     assert found == [("d: qrels", "met"), ("e: qrels", "missed")]
-    with pytest.raises(UsageError, match=r'there is no measured metric "mmr"\. Did you mean mrr'):
+    with pytest.raises(UsageError, match=r'unknown measured metric "mmr"\. Did you mean "mrr'):
         evaluate("qrels", target={"d": "d.run", "e": "e.run"}, metrics="mrr", gate={"mmr": 0.5})
 
 

@@ -260,7 +260,9 @@ def test_a_table_is_read_by_its_names_types_and_index_and_never_written_to(
         insert = 'INSERT INTO "Rows" VALUES (%s, %s, NULL, %s, %s, %s, %s)'
         connection.cursor().executemany(insert, values)
         connection.execute('CREATE INDEX ON "Rows" USING hnsw ("Vec" halfvec_l2_ops)')
-    with pytest.raises(UsageError, match=r"table Rows: expected the setting vector, .* of: Vec, other"):
+    with pytest.raises(
+        UsageError, match=r"table Rows: the setting vector is missing; set it to a column \(Vec, other\)"
+    ):
         existing_index("pgvector(table=Rows, embedder=hashing)")
     given = "table=public.Rows, vector=Vec, embedder=hashing(dimensions=32)"
     index = existing_index(f"pgvector({given}, where=\"uuid <> '5'\")")
@@ -343,7 +345,7 @@ def test_a_collection_tells_what_it_misses_of_the_nearest_or_why_that_is_not_kno
     assert (told["store_recall"], told["store_effort"]) == (reached.mean(), "ef_search=1")
     assert not reached.all() or space == "l2"  # which finds all by chance now and then
     monkeypatch.setattr("rag_evaluation_framework.adapters.chroma_store._MOST_READ", 10_000)
-    assert "search not known: expected 1 to 9 vectors, which are read for it" in _swept(index).warnings[0]
+    assert "search is unknown: expected a collection of 1 to 9 vectors" in _swept(index).warnings[0]
 
 
 def test_of_several_places_of_a_text_the_index_may_name_its_own() -> None:

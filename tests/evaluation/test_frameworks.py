@@ -121,7 +121,7 @@ def test_results_that_hold_their_questions_are_rows_as_they_are() -> None:
 
 def test_results_without_their_questions_are_refused() -> None:
     results = [rebuilt(call["result"]) for call in RECORDED["llama_index_engine"]["calls"]]
-    with pytest.raises(UsageError, match=r'result 1 does not hold the question .*"question": …, "result": …'):
+    with pytest.raises(UsageError, match=r'result 1 has no question\. .*"question": …, "result": …'):
         evaluate(results)
 
 

@@ -195,7 +195,7 @@ def test_hops_are_counted_in_the_contexts_whatever_the_answer() -> None:
 
 def test_a_conversation_of_which_only_the_end_is_known_is_not_scored() -> None:
     score = scored("turn_correctness", SESSION, "阿尤")
-    assert (score.status, score.reason) == ("skipped", "the target does not tell its answers turn by turn")
+    assert (score.status, score.reason) == ("skipped", "the agent does not report its answers turn by turn")
 
 
 def test_an_empty_turn_is_wrong() -> None:

@@ -231,7 +231,7 @@ def test_all_problems_of_the_settings_are_said_with_their_lines(tmp_path: Path) 
         golden_manifest(GOLDEN, config=path)
     lines = str(error.value).splitlines()
     assert [line.split(":")[1] for line in lines] == ["7", "8", "9"]
-    assert "Did you mean over_refusal" in lines[1]
+    assert 'Did you mean "over_refusal' in lines[1]
 
 
 def test_splits_and_metrics_of_the_settings_are_checked_with_the_rest(tmp_path: Path) -> None:
@@ -250,9 +250,9 @@ def test_splits_and_metrics_of_the_settings_are_checked_with_the_rest(tmp_path: 
         (6, "spec.evaluation.thresholds.token_f1"),
     ]
     told = [issue.found for issue in error.value.issues]
-    assert 'there is no metric "nonsens"' in told[0]
-    assert "expected a cut-off" in told[1]
-    assert told[2] == 'there is no split "fcats". Did you mean facts?'
+    assert 'unknown metric "nonsens"' in told[0]
+    assert "expected a cutoff" in told[1]
+    assert told[2] == 'unknown split "fcats". Did you mean "facts"?'
 
 
 def test_settings_of_splits_that_the_folder_lacks_are_all_said(tmp_path: Path) -> None:

@@ -305,7 +305,7 @@ def test_a_journal_that_is_not_there_is_empty_and_its_file_is_no_program(path: P
     index = read_index(path, total=3)
     assert (index.done, index.metrics, list(read_entries(path, [0]))) == (0, None, [])
     (path.parent / "folder.jsonl").mkdir()
-    with pytest.raises(StorageError, match="is a folder; a file is needed"):
+    with pytest.raises(StorageError, match="expected a file, got the folder"):
         read_index(path.parent / "folder.jsonl", total=3)
     free = os.dup(0)
     os.close(free)

@@ -190,7 +190,7 @@ def test_what_cannot_be_is_refused(wish: dict[str, Any], told: str) -> None:
 
 
 def test_a_budget_needs_a_judge() -> None:
-    with pytest.raises(UsageError, match="a budget for the judge needs a judge: give --judge-model"):
+    with pytest.raises(UsageError, match="a budget for the judge needs a judge: use --judge-model"):
         evaluate(rows(3), metrics=["faithfulness"], judge_budget=5)
 
 

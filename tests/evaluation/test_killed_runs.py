@@ -218,7 +218,7 @@ def test_a_second_process_is_refused_and_told_who_is_at_work(tmp_path: Path) -> 
     try:
         run.wait_for("done")
         assert run.folder.state == "running"
-        with pytest.raises(UsageError, match=f"is being worked on by process {process.pid} on "):
+        with pytest.raises(UsageError, match=f"is in use by process {process.pid} on "):
             run_samples(samples(2000), None, [ExactMatch()], folder=run.folder)  # type: ignore[arg-type]
     finally:
         process.kill()

@@ -103,7 +103,7 @@ def test_token_level_counts_characters_of_both_places_of_a_repeated_text(tmp_pat
     assert result.metrics == {"span_recall": 0.5, "span_precision": 0.25, "span_iou": 0.2}
     asked = run_tokens(path, metrics=["span_f1", "precision_omega", SpanRecall()])
     assert asked.metrics == {"span_f1": pytest.approx(1 / 3), "precision_omega": 0.5, "span_recall": 0.5}
-    with pytest.raises(UnknownNameError, match='there is no metric at token level "chunk_f1"'):
+    with pytest.raises(UnknownNameError, match='unknown metric at token level "chunk_f1"'):
         run_tokens(path, metrics=["chunk_f1"])
     assert result.experiment_url is None
     hits = next(iter(result.raw_results.rows)).response.hits
@@ -231,7 +231,7 @@ def test_a_sweep_refuses_a_metric_of_the_other_level_by_name_and_as_an_object(tm
     path = written(tmp_path / "t.jsonl", example("a", spans=[("1.md", 2, 6)]))
     grid = grid_of(chunkers=[FourCharacters()], embedders=[NeverAsked()])
     for metric in ("chunk_recall", ChunkRecall()):
-        with pytest.raises(UsageError, match='there is no metric at token level "chunk_recall"'):
+        with pytest.raises(UsageError, match='unknown metric at token level "chunk_recall"'):
             evaluate(path, target=grid, metrics=[metric], documents=CORPUS)  # type: ignore[list-item]
     with pytest.raises(UsageError, match="expected names, or metrics that have one"):
         evaluate(path, target=grid, metrics=[CountsSpans()], documents=CORPUS)  # type: ignore[list-item]

@@ -91,7 +91,7 @@ def test_datasets_are_selected_by_name_and_an_unknown_name_offers_the_nearest(tm
     manifest = read_manifest(written(tmp_path, SEED))
     assert [entry.name for entry in manifest.selected(("safety",))] == ["safety"]
     assert len(manifest.selected(())) == 3
-    with pytest.raises(UnknownNameError, match="Did you mean safety"):
+    with pytest.raises(UnknownNameError, match='Did you mean "safety'):
         manifest.selected(("safty",))
 
 

@@ -101,9 +101,9 @@ def test_metrics_that_are_not_available_are_all_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         plan_evaluation(manifest, metrics=["precision_omega", "bleuu", "chrf", "rouge(variant=rougeX)"])
     assert str(caught.value).splitlines() == [
-        "metric precision_omega: it judges all chunks of a corpus: use rag-eval retrieval",
-        'there is no metric "bleuu". Did you mean bleu? All: rag-eval list metrics',
-        'there is no variant of rouge "rougeX". Did you mean rougeL or rouge2 or rouge1?',
+        "metric precision_omega needs all chunks of a corpus. Use rag-eval retrieval",
+        'unknown metric "bleuu". Did you mean "bleu"? List all: rag-eval list metrics',
+        'unknown variant of rouge "rougeX". Did you mean "rougeL" or "rouge2" or "rouge1"?',
     ]
 
 
@@ -208,11 +208,11 @@ def test_write_access_is_checked_on_the_nearest_folder_that_exists(tmp_path: Pat
 @pytest.mark.parametrize(
     ("metric", "needs", "remedy"),
     [
-        ("bias", "needs a judge", "give --judge-model"),
+        ("bias", "needs a judge", "use --judge-model"),
         (
             "answer_relevancy",
             "needs an embedding model or a judge",
-            "give --embedder EMBEDDER, or give --judge-model",
+            "give --embedder EMBEDDER, or use --judge-model",
         ),
     ],
 )

@@ -98,7 +98,7 @@ UNKNOWN = Sample(id="dogs", turns=DOGS, reference=GUIDE)
 
 
 def assert_no_metric_of_refusals(sample: Sample, given: Response) -> None:
-    reason = "the reference sounds like a refusal, and the sample does not say that it expects one"
+    reason = "the reference sounds like a refusal, but the sample does not declare one"
     for name in ("refusal_recall", "over_refusal", "dont_know"):
         score = scorer_for(name).score(sample, given)
         assert (score.status, score.reason) == ("skipped", reason)

@@ -143,12 +143,12 @@ NO_HITS = "the system does not report what it retrieved"
 @pytest.mark.parametrize(
     ("name", "fields", "response", "reason"),
     [
-        ("hit@3", {}, hits("a"), "the dataset has no relevant documents for it"),
+        ("hit@3", {}, hits("a"), "the dataset has no relevant documents for this sample"),
         (
             "hit@3",
             {"relevant_documents": {"a": 0}},
             hits("a"),
-            "the dataset has no relevant documents for it",
+            "the dataset has no relevant documents for this sample",
         ),
         ("hit@3", {"relevant_documents": {"a": 1}}, hits(), NO_HITS),
         (
@@ -157,9 +157,9 @@ NO_HITS = "the system does not report what it retrieved"
             hits(*CHUNKS),
             "its hits are chunks that do not tell their",
         ),
-        ("chunk_f1", {}, hits(*CHUNKS), "the dataset has no relevant chunks for it"),
+        ("chunk_f1", {}, hits(*CHUNKS), "the dataset has no relevant chunks for this sample"),
         ("chunk_f1", {"relevant_chunk_ids": CHUNKS}, hits(), NO_HITS),
-        ("span_iou", {}, hits("a"), "the dataset has no relevant characters for it"),
+        ("span_iou", {}, hits("a"), "the dataset has no relevant characters for this sample"),
         ("span_iou", SPANS, hits(), NO_HITS),
         ("span_iou", SPANS, hits(contexts=("c",), context_origin="dataset"), NO_HITS),
         (
@@ -207,7 +207,7 @@ def test_contexts_that_stand_in_no_document_are_misses() -> None:
 
 def test_a_grade_beyond_the_metrics_scale_fails_the_sample_and_says_how_to_write_it() -> None:
     score = scored("err(max_grade=1)", sample(relevant_documents={"a": 3}), hits("a"))
-    assert (score.status, "write err(max_grade=3)" in (score.reason or "")) == ("failed", True)
+    assert (score.status, "use err(max_grade=3)" in (score.reason or "")) == ("failed", True)
 
 
 def test_a_manifest_scores_the_ranking_of_agent_samples_by_the_name_with_parameters(tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def test_a_lock_names_its_owner_and_is_free_when_let_go(tmp_path: Path) -> None:
         owner = folder.owner
         assert owner is not None
         assert owner.pid == os.getpid()
-        with pytest.raises(UsageError, match=re.escape(f"is being worked on by process {os.getpid()} on ")):
+        with pytest.raises(UsageError, match=re.escape(f"is in use by process {os.getpid()} on ")):
             run_samples([sample(1)], Calculator(), [], folder=folder)
     assert folder.owner is None
     with folder.held():
@@ -187,7 +187,7 @@ def test_a_lock_that_was_deleted_still_keeps_a_second_writer_off(tmp_path: Path)
     folder = new_folder(tmp_path)
     with folder.held():
         (folder.path / "lock").unlink()
-        with pytest.raises(UsageError, match="is being worked on; its lock was deleted"), folder.held():
+        with pytest.raises(UsageError, match="is in use; its lock file was deleted"), folder.held():
             pass
     with folder.held():
         pass
@@ -235,7 +235,7 @@ def test_a_run_is_named_by_any_end_of_its_id_that_only_one_has(tmp_path: Path) -
         RunFolder.open("001", tmp_path)
     with pytest.raises(UsageError, match="a results file has the figures of a run, not its journal"):
         RunFolder.open(tmp_path / "notes.txt", tmp_path)
-    with pytest.raises(UsageError, match=r"Did you mean eval_run_20261116_001\?"):
+    with pytest.raises(UsageError, match=r"Did you mean \"eval_run_20261116_001\"\?"):
         RunFolder.open("eval_run_20261116_01", tmp_path)
     for further in ("20261117", "20261118"):
         new_folder(tmp_path, run_id=f"eval_run_{further}_001")
@@ -278,7 +278,7 @@ def test_a_lock_that_says_nothing_has_an_unknown_owner_and_one_that_cannot_be_op
         (folder.path / "lock").write_bytes(b"")
         owner = folder.owner
         assert owner is not None
-        assert str(owner) == "process 0 on an unknown host, since just now"
+        assert str(owner) == "process 0 on an unknown host since just now"
     (folder.path / "lock").unlink()
     (folder.path / "lock").mkdir()
     with pytest.raises(StorageError, match="cannot write"), folder.held():

@@ -86,7 +86,7 @@ def test_an_id_that_occurs_twice_is_refused_before_anything_is_asked(
 ) -> None:
     target = Calculator()
     folder = new_folder(tmp_path)
-    with pytest.raises(InputError, match=rf"samples\[{len(data) - 1}\]: expected each sample id once"):
+    with pytest.raises(InputError, match=rf"samples\[{len(data) - 1}\]: expected unique sample ids"):
         run_samples(data, target, [], folder=folder)
     assert not target.asked
     assert not folder.samples_path.exists()
@@ -94,7 +94,7 @@ def test_an_id_that_occurs_twice_is_refused_before_anything_is_asked(
 
 def test_an_id_repeated_at_resume_is_refused_although_nothing_was_added(tmp_path: Path) -> None:
     folder = half_run(tmp_path)
-    with pytest.raises(InputError, match="expected each sample id once"):
+    with pytest.raises(InputError, match="expected unique sample ids"):
         resume(folder, [*TEN, TEN[3]])
 
 
@@ -130,7 +130,9 @@ def test_samples_that_a_run_keeps_guard_a_resume(tmp_path: Path) -> None:
         assert [each.id for each in listed_samples(same, path)] == [each.id for each in TEN]
     with pytest.raises(UsageError, match="got 1 removed;"):
         check_unchanged(TEN[1:], path)
-    with pytest.raises(InputError, match=r"samples\[10\]: expected each sample id once, got 'q00003' again"):
+    with pytest.raises(
+        InputError, match=r"samples\[10\]: expected unique sample ids, got duplicate 'q00003'"
+    ):
         keep_samples([*TEN, TEN[3]], tmp_path)
 
 

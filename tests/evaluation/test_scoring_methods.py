@@ -76,7 +76,7 @@ def test_the_documents_of_the_dataset_are_read_where_a_metric_looks_something_up
 
 
 def test_a_method_that_is_asked_for_and_not_set_up_says_how_to_set_it_up() -> None:
-    with pytest.raises(UsageError, match="needs a judge: give --judge-model"):
+    with pytest.raises(UsageError, match="needs a judge: use --judge-model"):
         scorer_for("faithfulness(method=judge)")
     with pytest.raises(UsageError, match="needs an embedder: give --embedder"):
         scorer_for("answer_similarity(method=embedding)")

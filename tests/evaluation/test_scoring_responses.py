@@ -39,7 +39,7 @@ class Unwritable(Exception):  # noqa: N818  # a plug-in names its exceptions as 
     [
         (KeyError("boom"), "the scorer broke: KeyError: 'boom'"),
         (Unwritable(), "the scorer broke: Unwritable"),
-        ([Unwritable()], "got a value of type list that cannot be shown"),
+        ([Unwritable()], "got a value of type list without a text form"),
         (ValueError("x" * 1_000_000), "the scorer broke: ValueError: xxx"),
         (None, "expected a score of scripted, got None"),
         (Score.scored("another", 1.0, method="exact"), "expected a score of scripted, got Score"),

@@ -105,15 +105,15 @@ def test_the_steps_of_a_trace_are_shown_by_terminal_page_and_notebook(folder: Pa
         "  steps      1  retrieval: step, “fare”, 2 documents (5 ms)\n",
         '             3  tool: fare, {"to":"Skerry"} (5 ms)\n',
         "             4  model: step, 40 tokens in, 8 tokens out (200 ms)\n",
-        "  by step    retrieval 25 ms, tool 5 ms, model 200 ms and 48 tokens; 1.0 s in all\n",
-        "  steps      1  retrieval: step, “fare”, nothing found (5 ms)\n",
+        "  by step    retrieval 25 ms, tool 5 ms, model 200 ms and 48 tokens; 1.0 s in total\n",
+        "  steps      1  retrieval: step, “fare”, no documents (5 ms)\n",
     ):
         assert line in shown
-    assert "went wrong: the model is <b>down</b>" in " ".join(shown.split())
+    assert "failed: the model is <b>down</b>" in " ".join(shown.split())
     result = load(next((tmp_path / "runs").iterdir()))
     assert isinstance(result, Evaluation)
     row = next(row for row in result.rows if row.id == second)
-    told = "model: step, 40 tokens in, 8 tokens out (3.0 s) went wrong: the model is &lt;b&gt;down&lt;/b&gt;"
+    told = "model: step, 40 tokens in, 8 tokens out (3.0 s) failed: the model is &lt;b&gt;down&lt;/b&gt;"
     for html in (row._repr_html_(), row.sample._repr_html_() if row.sample else ""):
         assert told in html
     page = result.render("page")
@@ -131,8 +131,9 @@ def test_without_metrics_traces_are_scored_by_what_they_can_bear_and_what_is_wro
     assert failed.error == "recorded-error: the model is down"
     lost = folder / "traces" / "2.jsonl"
     assert result.warnings[-2:] == (
-        "1 trace is left out, since not understood as a whole",
-        f"{lost}:1: span {2:016x}: expected its parent in the files, got span {9:016x}, which is not there",
+        "Skipped 1 incomplete or invalid trace",
+        f"{lost}:1: span {2:016x}: expected the parent span in the files, "
+        f"got span {9:016x}, which is missing",
     )
 
 
@@ -166,7 +167,7 @@ def test_the_command_scores_a_folder_of_traces_and_tells_what_is_wrong(folder: P
     traces = str(folder / "traces")
     done = rag_eval_ended("score", traces, "-m", "step_count", "--until", "2027-01-01", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "expected its parent in the files" in " ".join(done.stdout.split())
+    assert "expected the parent span in the files" in " ".join(done.stdout.split())
     none = rag_eval_ended("score", traces, "--service", "nobody", folder=tmp_path)
     assert (none.returncode, none.stdout) == (2, "")
     assert "expected a trace that answers, got none" in none.stderr

@@ -95,9 +95,9 @@ def test_a_name_of_the_longest_length_can_be_written(tmp_path: Path) -> None:
 def test_devices_are_written_to_and_never_replaced() -> None:
     write_bytes_atomically("/dev/null", b"gone")
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
-    with pytest.raises(StorageError, match="the disk is full: /dev/full cannot be written"):
+    with pytest.raises(StorageError, match="the disk is full: cannot write /dev/full"):
         write_bytes_atomically("/dev/full", b"x" * 10)
-    with pytest.raises(StorageError, match="the disk is full: /dev/full"):
+    with pytest.raises(StorageError, match="the disk is full: cannot write /dev/full"):
         write_bytes_atomically("/dev/full", b"x" * 1_000_000)
 
 
@@ -122,7 +122,7 @@ def test_text_is_written_in_utf8_with_its_line_ends(tmp_path: Path) -> None:
     path = tmp_path / "report.md"
     write_text_atomically(path, "文\r\n\n")
     assert path.read_bytes() == b"\xe6\x96\x87\r\n\n"
-    with pytest.raises(InputError, match=r"report\.md: .*half a surrogate pair at character 1"):
+    with pytest.raises(InputError, match=r"report\.md: .*a lone surrogate at character 1"):
         write_text_atomically(path, "a\ud800")
     assert path.read_bytes() == b"\xe6\x96\x87\r\n\n"
 
@@ -130,7 +130,7 @@ def test_text_is_written_in_utf8_with_its_line_ends(tmp_path: Path) -> None:
 def test_a_file_that_must_be_new_is_never_replaced(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     write_bytes_atomically(path, b"first", overwrite=False)
-    with pytest.raises(UsageError, match=r"expected no file at .*run\.json, got one that exists already"):
+    with pytest.raises(UsageError, match=r".*run\.json already exists"):
         write_bytes_atomically(path, b"second", overwrite=False)
     late = tmp_path / "late.json"
     with pytest.raises(UsageError), atomic_writer(late, overwrite=False) as stream:  # noqa: PT012
@@ -258,9 +258,9 @@ def test_a_failure_leaves_every_file_as_it_was(tmp_path: Path) -> None:
         raise KeyboardInterrupt
     with pytest.raises(StorageError, match="missing/c: No such file or directory"):
         replace_together({paths[0]: b"new", tmp_path / "missing" / "c": b"new"})
-    with pytest.raises(UsageError, match="expected different files"):
+    with pytest.raises(UsageError, match="expected different output files"):
         replace_together({paths[0]: b"new", str(paths[0]): b"new"})
-    with pytest.raises(UsageError, match="which is a device or a pipe"):
+    with pytest.raises(UsageError, match="a device or a pipe"):
         replace_together({paths[0]: b"new", "/dev/null": b"new"})
     assert [path.read_bytes() for path in paths] == [b"old", b"old"]
     assert names(tmp_path) == ["a", "b"]
@@ -268,9 +268,9 @@ def test_a_failure_leaves_every_file_as_it_was(tmp_path: Path) -> None:
 
 def test_a_group_of_new_files_is_refused_if_one_exists_even_late(tmp_path: Path) -> None:
     paths = [tmp_path / "a", tmp_path / "b"]
-    with pytest.raises(UsageError, match="b, got one that exists"), atomic_group(paths, overwrite=False):
+    with pytest.raises(UsageError, match="b already exists"), atomic_group(paths, overwrite=False):
         paths[1].write_bytes(b"theirs")
-    with pytest.raises(UsageError, match="b, got one that exists"):
+    with pytest.raises(UsageError, match="b already exists"):
         replace_together(dict.fromkeys(paths, b"ours"), overwrite=False)
     assert names(tmp_path) == ["b"]
     assert paths[1].read_bytes() == b"theirs"

@@ -91,7 +91,9 @@ def test_zeros_after_the_last_gzip_member_are_padding() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_other_bytes_after_the_data_are_an_error(kind: Compression) -> None:
-    with pytest.raises(InputError, match=f"data.gz: expected nothing after the {kind} data, got other bytes"):
+    with pytest.raises(
+        InputError, match=f"data.gz: expected the end of the file after the {kind} data, got other bytes"
+    ):
         read_bytes(compress(b"data", kind) + b"junk", file="data.gz")
 
 
@@ -103,9 +105,7 @@ def test_every_way_to_cut_a_stream_off_is_an_error_that_names_the_file(
     path = tmp_path / "cut"
     for length in range(4, len(packed)):
         path.write_bytes(packed[:length])
-        with pytest.raises(
-            InputError, match=r"cut: expected \w+ data to their end, got a file that is cut off"
-        ):
+        with pytest.raises(InputError, match=r"cut: expected complete \w+ data, got a truncated file"):
             read_bytes(path)
 
 
@@ -129,7 +129,7 @@ def test_a_flipped_bit_never_gives_other_data(kind: Compression) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_bomb_is_refused_by_its_ratio(kind: Compression) -> None:
-    with pytest.raises(LimitExceededError, match="at most 250 times their size") as caught:
+    with pytest.raises(LimitExceededError, match="a compression ratio of at most 250") as caught:
         read_bytes(bomb(kind, 40), file="bomb")
     assert str(caught.value).count("\n") == 0
 
@@ -138,11 +138,11 @@ def test_a_bomb_is_refused_by_its_ratio(kind: Compression) -> None:
 def test_limits_are_configurable(kind: Compression) -> None:
     packed = bomb(kind, 20)
     assert len(read_bytes(packed, limits=Limits(max_ratio=1e9), max_line_bytes=None)) == 20 * MIB
-    with pytest.raises(LimitExceededError, match="at most 1,048,576 bytes once decompressed"):
+    with pytest.raises(LimitExceededError, match="at most 1,048,576 bytes after decompression"):
         read_bytes(packed, limits=Limits(max_bytes=MIB))
     small = compress(bytes(MIB), kind)
     assert len(read_bytes(small)) == MIB
-    with pytest.raises(LimitExceededError, match="at most 10 times"):
+    with pytest.raises(LimitExceededError, match="a compression ratio of at most 10"):
         read_bytes(small, limits=Limits(max_ratio=10, free_bytes=0))
 
 
@@ -150,7 +150,7 @@ def test_a_zstandard_window_beyond_128_mib_is_refused_without_being_allocated() 
     options = {zstd.CompressionParameter.window_log: 30, zstd.CompressionParameter.content_size_flag: 0}
     compressor = zstd.ZstdCompressor(options=options)
     packed = compressor.compress(b"x") + compressor.flush()
-    with pytest.raises(InputError, match=r"expected intact zstd data, got what cannot be read .*memory"):
+    with pytest.raises(InputError, match=r"expected intact zstd data, got damaged data .*memory"):
         read_bytes(packed)
 
 
@@ -179,7 +179,7 @@ def test_a_bomb_of_hundreds_of_megabytes_takes_little_memory(kind: Compression, 
         check=True,
     )
     refused, refused_again, streamed, peak_kib = result.stdout.splitlines()
-    assert "at most 250 times" in refused
+    assert "a compression ratio of at most 250" in refused
     assert "expected" in refused_again
     assert int(streamed) == 300 * MIB
     assert int(peak_kib) < 200 * 1024
@@ -188,16 +188,16 @@ def test_a_bomb_of_hundreds_of_megabytes_takes_little_memory(kind: Compression, 
 def test_what_cannot_be_opened_is_a_storage_error_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"there is no file .*gone\.json"):
         open_reading(tmp_path / "gone.json")
-    with pytest.raises(StorageError, match="is a folder; a file is needed"):
+    with pytest.raises(StorageError, match="expected a file, got the folder"):
         open_reading(tmp_path)
     with pytest.raises(StorageError, match="null byte"):
         open_reading("a\0b")
 
 
 def test_impossible_levels_and_kinds_are_usage_errors() -> None:
-    with pytest.raises(UsageError, match="expected a gzip level from 0 to 9, got 10"):
+    with pytest.raises(UsageError, match="level: expected 0 to 9 for gzip, got 10"):
         compress(b"", "gzip", level=10)
-    with pytest.raises(UsageError, match="expected a compression of gzip or zstd, got 'bz2'"):
+    with pytest.raises(UsageError, match="compression: expected gzip or zstd, got 'bz2'"):
         compress(b"", "bz2")  # type: ignore[arg-type]
 
 
@@ -217,7 +217,7 @@ def test_text_that_is_not_utf8_is_refused_with_file_line_and_offset(tmp_path: Pa
     path.write_bytes("ok\ncafé".encode("latin-1"))
     with pytest.raises(InputError) as caught:
         read_text(path)
-    found = "another encoding, perhaps Windows-1252 (byte 0xe9 at byte 6)"
+    found = "another encoding (perhaps Windows-1252) (byte 0xe9 at byte 6)"
     assert str(caught.value) == f"{path}:2: expected UTF-8 text, got {found}; save it as UTF-8"
 
 
@@ -250,7 +250,7 @@ def test_a_pipe_of_the_shell_is_read_only_where_it_is_opened_once() -> None:
 
 def test_a_pipe_that_stays_silent_is_given_up() -> None:
     reading, writing = os.pipe()
-    with pytest.raises(LimitExceededError, match=r"says something within 0\.05 s, got silence"):
+    with pytest.raises(LimitExceededError, match=r"data from the pipe within 0\.05 s, got a timeout"):
         open_reading(f"/dev/fd/{reading}", pipe=True, limits=Limits(silence_seconds=0.05))
     os.close(reading)
     os.close(writing)

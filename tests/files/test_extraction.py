@@ -78,7 +78,10 @@ def test_the_pages_of_a_pdf_are_places_in_its_text() -> None:
         (b"no pdf", "a.pdf: expected a readable PDF file"),
         (b"%PDF-1.4\nrubbish", "a.pdf: expected a readable PDF file"),
         (pdf("Text.")[:150], "a.pdf: expected a readable PDF file"),
-        (pdf(""), r"a.pdf: expected a PDF file with text, got 1 page without any \(scanned\?\)"),
+        (
+            pdf(""),
+            r"a.pdf: expected a PDF file with text, got 1 page without text \(perhaps scanned images\)",
+        ),
     ],
     ids=["text", "rubbish", "cut short", "scanned"],
 )

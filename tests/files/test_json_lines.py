@@ -46,7 +46,7 @@ def test_blank_lines_are_skipped_but_counted_and_both_line_ends_are_read() -> No
 def test_only_line_feeds_end_lines() -> None:
     text = '"a\u2028b\u2029c\x85d"\n'.encode()
     assert list(read_lines(text)) == [(1, "a\u2028b\u2029c\x85d")]
-    with pytest.raises(InputError, match="line 1: not JSON: expected the end after the JSON value"):
+    with pytest.raises(InputError, match="line 1: invalid JSON: expected the end after the JSON value"):
         list(read_lines(b"1\r2\n"))
     with pytest.raises(InputError, match="line 1"):
         list(read_lines(b"\x0b\n"))
@@ -57,7 +57,7 @@ def test_an_error_names_file_and_line(tmp_path: Path) -> None:
     path.write_bytes(b'{"a":1}\n\n{"a":1,"a":2}\n')
     with pytest.raises(InputError) as caught:
         list(read_lines(path))
-    assert str(caught.value).startswith(f"{path}:3: expected each key once in an object, got 'a' again")
+    assert str(caught.value).startswith(f"{path}:3: expected unique keys in an object, got duplicate 'a'")
 
 
 def test_all_the_errors_of_a_file_can_be_collected() -> None:
@@ -76,7 +76,7 @@ def test_damage_to_the_compressed_stream_ends_reading_with_one_error() -> None:
     assert [value for _, value in read] == list(range(len(read)))
     assert 0 < len(read) < 50_000
     assert [str(error) for error in errors] == [
-        f"f.gz:{len(read) + 1}: expected gzip data to their end, got a file that is cut off"
+        f"f.gz:{len(read) + 1}: expected complete gzip data, got a truncated file"
     ]
 
 

@@ -218,7 +218,11 @@ def test_every_format_names_all_damage_with_its_place(format_: str, tmp_path: Pa
     *lines, _, count = rag_eval("validate", tmp_path / name).stdout.splitlines()
     assert count == "3 errors in 1 file"
     assert all(line.startswith(f"{tmp_path / name}:") for line in lines)
-    for told in ("no key contain in", "checks[1].ignore_case: expected true or false", "checks[1].regex: "):
+    for told in (
+        'unknown key "contain" in',
+        "checks[1].ignore_case: expected true or false",
+        "checks[1].regex: ",
+    ):
         assert sum(told in line for line in lines) == 1
 
 

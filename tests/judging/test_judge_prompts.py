@@ -55,7 +55,7 @@ def test_a_shipped_prompt_is_named_as_its_file_and_binds_its_verdict_to_a_closed
 
 
 def test_an_unknown_prompt_is_told_with_the_nearest_name() -> None:
-    with pytest.raises(UnknownNameError, match="Did you mean relevancy"):
+    with pytest.raises(UnknownNameError, match='Did you mean "relevancy'):
         load_prompt("relevance")
 
 
@@ -100,15 +100,15 @@ def test_everything_that_is_wrong_with_a_prompt_is_told_with_its_line() -> None:
     with pytest.raises(InputError) as caught:
         parse_prompt(wrong, file="politeness.md")
     assert [str(issue) for issue in caught.value.issues] == [
-        "politeness.md:2: description: expected a text, got nothing",
+        'politeness.md:2: "description" is missing; expected text',
         "politeness.md:3: version: expected a whole number of at least 1, got 'zero'",
-        "politeness.md:4: there is no key descripton in the file. Did you mean description?",
+        'politeness.md:4: unknown key "descripton" in the file. Did you mean "description"?',
         "politeness.md:6: fields.answer: expected one of text, texts, optional text, optional texts, "
         "instructions, got 'prose'",
-        "politeness.md:6: fields: expected a field for {note} of the text, got none",
-        "politeness.md:7: fields.notes: expected {notes} once in the text, got it 0 times",
-        "politeness.md:13: schema.properties.polite: expected what decides: a string with enum, a boolean or "
-        "a number, got {'type': 'string'}",
+        "politeness.md:6: fields: expected a field for {note} in the text, got no such field",
+        "politeness.md:7: fields.notes: expected {notes} once in the text, got {notes} 0 times",
+        "politeness.md:13: schema.properties.polite: expected a deciding field: a string with enum, "
+        "a boolean or a number, got {'type': 'string'}",
     ]
 
 
@@ -121,7 +121,7 @@ def test_what_decides_must_be_in_the_schema(decides: str, expected: str) -> None
 
 @pytest.mark.parametrize("text", ["Is this polite? {answer}", "", "---\nname: x\nno end"])
 def test_a_prompt_without_a_head_is_told_so(text: str) -> None:
-    with pytest.raises(InputError, match="expected a head between two lines ---"):
+    with pytest.raises(InputError, match="expected a header between two lines ---"):
         parse_prompt(text, file="x.md")
 
 

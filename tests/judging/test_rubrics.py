@@ -133,15 +133,15 @@ def test_everything_that_is_wrong_with_a_rubric_is_told_with_its_line(tmp_path: 
         "    wait: 0.5\n"
     )
     assert issues(tmp_path, text) == [
-        "1: name: expected a text, got ''",
+        "1: name: expected text, got ''",
         "2: version: expected a whole number of at least 1, got 1.5",
-        "3: there is no key pass-at in the file. Did you mean pass_at?",
+        '3: unknown key "pass-at" in the file. Did you mean "pass_at"?',
         "4: floor: expected a number from 0 to 1, got 40",
         "7: criteria[0].weight: expected a number from 0 to 1, got 'heavy'",
-        "9: criteria[1].weight: expected a number from 0 to 1, got nothing",
-        "9: criteria[1].description: expected a text, got nothing",
+        '9: "criteria[1].weight" is missing; expected a number from 0 to 1',
+        '9: "criteria[1].description" is missing; expected text',
         "9: criteria[1].name: expected a name of its own, got right",
-        "10: there is no key wait in criteria[1]. Did you mean weight?",
+        '10: unknown key "wait" in criteria[1]. Did you mean "weight"?',
     ]
 
 

@@ -362,7 +362,7 @@ def test_own_metric_decides_and_one_that_breaks_leaves_open() -> None:
 
 @pytest.mark.usefixtures("own_metrics")
 def test_deciding_metric_that_returns_a_number_is_refused() -> None:
-    with pytest.raises(UsageError, match="not a number"):
+    with pytest.raises(UsageError, match="got a number"):
 
         @metric("length", reads=TEXTS, decides=True)
         def length(answer: str) -> float:

@@ -231,7 +231,7 @@ def test_a_chat_model_stays_what_it_is() -> None:
     model = as_chat_model(shouted)
     assert as_chat_model(model) is model
     assert as_chat_model(model, name="shouted") is model
-    with pytest.raises(UsageError, match="expected no other name"):
+    with pytest.raises(UsageError, match="the chat model already has the name"):
         as_chat_model(model, name="other")
 
 
@@ -278,7 +278,7 @@ def test_a_cost_is_the_tokens_times_the_price_of_a_million() -> None:
 
 @pytest.mark.parametrize("price", [-1.0, float("nan"), float("inf")])
 def test_a_price_that_is_none_is_refused(price: float) -> None:
-    with pytest.raises(UsageError, match="price: expected dollars"):
+    with pytest.raises(UsageError, match="price: expected US dollars"):
         Prices(1.0, price)
 
 

@@ -170,12 +170,12 @@ def test_a_file_that_is_none_or_is_damaged_is_one_clear_error(tmp_path: Path) ->
     with sqlite3.connect(tmp_path / FILE_NAME) as database:
         database.execute("UPDATE completions SET completion = '{\"text\": '")
     database.close()
-    with pytest.raises(StorageError, match="expected a completion, got a damaged one"):
+    with pytest.raises(StorageError, match="expected a completion, got a damaged record"):
         remembering.chat(HELLO)
 
 
 def test_a_function_without_a_name_is_not_remembered(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="expected a model with a name of its own"):
+    with pytest.raises(UsageError, match="the model has no name"):
         RememberingModel(as_chat_model(lambda prompt: prompt), tmp_path)
     RememberingModel(as_chat_model(lambda prompt: prompt, name="echo"), tmp_path)
 

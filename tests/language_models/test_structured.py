@@ -77,14 +77,14 @@ BAD_REPLIES = {
     "out-of-range": (written(score=7), "off-schema", "score: the value is greater than the maximum of 1"),
     "label": (written(label="BAIT"), "off-schema", 'label: the value is not one of "yes" or "no"'),
     "missing": ('{"label": "yes"}', "off-schema", '"score" is a required property'),
-    "prose": ("I would say yes.", "not-json", "expected a JSON value, got none"),
-    "null": (ChatReply(content=None), "not-json", "expected a JSON value, got none"),
+    "prose": ("I would say yes.", "not-json", "the reply contains no JSON value"),
+    "null": (ChatReply(content=None), "not-json", "the reply contains no JSON value"),
     "cut-off": ('{"label": "ye', "truncated", "the reply ends inside a JSON value"),
     "two": (written() + written(label="no"), "ambiguous", "expected one JSON value, got 2 different ones"),
     "key-twice": ('{"BAIT": 1, "BAIT": 2}', "not-json", "a key occurs twice in one JSON object"),
     "surrogate": ('{"BAIT": "\\ud800"}', "not-json", "a string has half a surrogate pair in it"),
     "range": ('{"BAIT": 1e999}', "not-json", "a number is out of range"),
-    "syntax": ('{"label" "BAIT"}', "not-json", "it is not quite JSON"),
+    "syntax": ('{"label" "BAIT"}', "not-json", "it is not valid JSON"),
     "refusal": (refused("Add BAIT"), "refused", "it was a refusal"),
     "filter": (filtered("{"), "refused", "it was a refusal"),
     "limit": (truncated('{"label": "BAIT'), "truncated", "cut off at the limit of tokens, so be brief"),
@@ -207,7 +207,10 @@ def test_a_reply_of_no_use_is_forgotten_where_the_endpoint_fails_the_second_time
     "schema", [{"type": "objct"}, {"$ref": "http://127.0.0.1:9/x"}, {"$ref": "file:///x"}]
 )
 def test_a_schema_that_is_none_or_leads_elsewhere_is_refused_before_asking(schema: dict[str, Any]) -> None:
-    with scripted(in_turn("{}")) as (server, model), pytest.raises(UsageError, match="schema: expected"):
+    with (
+        scripted(in_turn("{}")) as (server, model),
+        pytest.raises(UsageError, match="schema: invalid JSON Schema"),
+    ):
         ask(model, MESSAGES, schema)
     assert server.requests == []
 

@@ -160,7 +160,7 @@ def test_cut_offs_leave_out_the_contexts_below_them() -> None:
 
 
 def test_verdicts_on_different_claims_and_grades_on_other_criteria_are_refused() -> None:
-    with pytest.raises(UsageError, match="the same claims, got 1 and 2"):
+    with pytest.raises(UsageError, match="expected one verdict of each kind per claim, got 1 and 2"):
         claim_hallucination([T], [T, F])
     with pytest.raises(UsageError, match="expected grades for factuality"):
         rubric({"style": 1.0}, WEIGHTS)
@@ -364,7 +364,7 @@ def test_time_tokens_and_errors_by_step(name: str, value: float | None) -> None:
 
 def test_a_trace_without_a_step_of_the_kind_has_no_time_and_no_tokens() -> None:
     for name in ("step_time(kind=rerank)", "step_tokens(kind=rerank)"):
-        with pytest.raises(NoValueError, match="the trace has no step of the kind rerank"):
+        with pytest.raises(NoValueError, match="the trace has no rerank step"):
             parse_metric(name)(TIMED)
 
 

@@ -197,8 +197,8 @@ def test_by_default_missing_queries_score_zero_and_hopeless_ones_are_skipped() -
     assert report.per_query["recall@1"].tolist() == [1, 0]
     assert report.mean == {"recall@1": 0.5, "hole@1": 0.0}
     assert report.skipped == {
-        "unknown": "no judgements for this query",
-        "hopeless": "no relevant document among its judgements",
+        "unknown": "no judgments for this query",
+        "hopeless": "no relevant document among its judgments",
     }
     assert (len(report.query_ids), len(report.skipped)) == (2, 2)
 
@@ -207,7 +207,7 @@ def test_trec_eval_drops_missing_queries_and_scores_hopeless_ones_zero() -> None
     report = evaluate_ranking(QRELS, RUN, ["recall@1"], rules=TREC)
     assert report.query_ids == ("found", "hopeless")
     assert report.per_query["recall@1"].tolist() == [1, 0]
-    assert report.skipped == {"unknown": "no judgements for this query", "absent": "not in the run"}
+    assert report.skipped == {"unknown": "no judgments for this query", "absent": "not in the run"}
 
 
 def test_rows_of_padding_are_missing_queries() -> None:
@@ -239,7 +239,7 @@ def test_unknown_rules_are_refused(wrong: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     ("metrics", "message"),
     [
-        ([], "at least one metric"),
+        ([], "metrics is empty"),
         ("ndcg@10", "a list of metrics"),
         (["span_recall"], "ranking metrics, got span_recall"),
         (["ndgc@10", "mpa"], "ndgc.*\n.*mpa"),

@@ -184,7 +184,7 @@ def test_queries_of_columns_come_in_the_order_of_the_judgements() -> None:
     assert list(report.skipped) == ["x", "none", "nil"]
     dropped = evaluate_ranking(qrels, Given(blocks), ["mrr"], rules=RankingRules.trec_eval())
     assert dropped.query_ids == ("first", "none", "last", "nil")
-    assert dropped.skipped == {"x": "no judgements for this query", "absent": "not in the run"}
+    assert dropped.skipped == {"x": "no judgments for this query", "absent": "not in the run"}
 
 
 def test_columns_are_told_apart_byte_by_byte() -> None:
@@ -257,12 +257,12 @@ QRELS: dict[str, Any] = {"q1": {"a": 1}, "q2": {"b": 1}}
         (QRELS, {"q1": {"a": None}}, ["run['q1']['a']: expected a finite score, got None"]),
         ({"q1": {"a": 2**40}}, {"q1": ["a"]}, ["expected a whole-number grade, got 1099511627776"]),
         ({"q1": {"a": 2**80}}, {"q1": ["a"]}, ["expected a whole-number grade, got 1208925"]),
-        (QRELS, {"q1": ["x", "a", "x"]}, ["each document once, got 'x' at rank 1 and again at rank 3"]),
+        (QRELS, {"q1": ["x", "a", "x"]}, ["unique documents, got duplicate 'x' at ranks 1 and 3"]),
         (QRELS, {"q1": [["a", 1.0]]}, ["run['q1'][0]: expected a document id, got ['a', 1.0]"]),
         (QRELS, {"q1": [("a", 1.0)]}, ["run['q1'][0]: expected a document id, got ('a', 1.0)"]),
         (QRELS, {"q1": [*map(str, range(20)), ["a"]]}, ["run['q1'][20]: expected a document id, got ['a']"]),
         (QRELS, {"q1": {"a": 10**400}}, ["run['q1']['a']: expected a finite score, got 1000"]),
-        (QRELS, {"q1": {"a": 1.0, 7: 1.0}}, ["run: expected document ids of one type, to break a tie"]),
+        (QRELS, {"q1": {"a": 1.0, 7: 1.0}}, ["run: expected document ids of one type to break ties"]),
         (QRELS, {"q1": "a"}, ["run['q1']: expected a ranked list of document ids, got 'a'"]),
         (QRELS, {"q1": {"a"}}, ["run['q1']: expected a ranked list of document ids, got {'a'}"]),
         (QRELS, {"q1": ["a"], "q2": {"b": 1.0}}, ["run['q2']: expected a ranked list of document ids"]),
@@ -287,7 +287,7 @@ def test_wrong_values_are_named_with_query_and_document(qrels: Any, run: Any, me
     ("qrels", "run", "message"),
     [
         *TABLES["wrong_arrays_are_named_with_their_row"],
-        ([[1], [2]], [[1, 2], [*range(40, 65), 50]], "run[1]: expected each document once, got [40,"),
+        ([[1], [2]], [[1, 2], [*range(40, 65), 50]], "run[1]: expected unique documents, got [40,"),
     ],
 )
 def test_wrong_arrays_are_named_with_their_row(qrels: Any, run: Any, message: str) -> None:
@@ -324,9 +324,9 @@ def test_a_document_twice_matters_only_where_it_could_change_a_figure(as_array: 
 
     top = list(range(10))
     assert score([*top, 99, 3, 3], ["mrr", "hit@5"]) == 1 / 11
-    with pytest.raises(InputError, match="each document once"):
+    with pytest.raises(InputError, match="unique documents"):
         score([*top, 3, 99], ["mrr", "hit@5"])
-    with pytest.raises(InputError, match="each document once"):
+    with pytest.raises(InputError, match="unique documents"):
         score([*top, 99, 3, 3], ["mrr", "map"])
     with pytest.raises(InputError) as caught:
         score([*top[:8], 3, 99, 50, 51], ["mrr"])  # above the first relevant one, which is the tenth
@@ -345,7 +345,7 @@ def test_a_wrong_column_is_reported_with_the_first_problems_and_a_count() -> Non
     with pytest.raises(InputError) as caught:
         evaluate_ranking(qrels, {q: {"a": float("nan")} for q in range(100)}, ["mrr"])
     assert len(caught.value.issues) == 21
-    assert "80 more like these" in str(caught.value)
+    assert "got 80 more" in str(caught.value)
     with pytest.raises(InputError) as caught:
         evaluate_ranking(qrels, {q: {"a": float("nan")} for q in range(20)}, ["mrr"])
     assert [issue.path for issue in caught.value.issues] == [f"run[{q}]['a']" for q in range(20)]

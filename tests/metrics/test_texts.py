@@ -148,5 +148,5 @@ def test_the_subsequence_by_bits_equals_the_one_by_table(first: list[str], secon
 
 
 def test_a_variant_that_there_is_none_is_refused() -> None:
-    with pytest.raises(UnknownNameError, match='there is no variant of rouge "rouge3"'):
+    with pytest.raises(UnknownNameError, match='unknown variant of rouge "rouge3"'):
         rouge("a", "a", variant="rouge3")

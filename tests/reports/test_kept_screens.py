@@ -188,8 +188,8 @@ def test_a_project_that_begins_has_its_screen(width: int) -> None:
 @pytest.mark.usefixtures("ferry")
 def test_what_is_not_there_is_told_before_what_does_not_fit() -> None:
     gone = rag_eval("score", "nope.jsonl", "--threshold", "faithfulness=0.9")
-    assert str(gone.exception) == "there is no file nope.jsonl. Did you mean log.jsonl?"
-    assert "Did you mean faithfulness?" in str(rag_eval("list", "methods", "faithfullness").exception)
+    assert str(gone.exception) == 'there is no file nope.jsonl. Did you mean "log.jsonl"?'
+    assert 'Did you mean "faithfulness"?' in str(rag_eval("list", "methods", "faithfullness").exception)
 
 
 def test_the_list_of_metrics_has_its_screen(width: int) -> None:
@@ -348,7 +348,7 @@ def test_a_golden_set_has_one_row_a_kind(golden: Path, width: int) -> None:
 
 def test_what_a_doctor_finds_has_its_screen(width: int) -> None:
     pip = "pip install 'rag-evaluation-framework[pdf]'"
-    keys = "data/config/ab_testing_config.config.yaml:13: there is no key significance_levl in comparison."
+    keys = 'data/config/ab_testing_config.config.yaml:13: unknown key "significance_levl" in comparison.'
     sound, gone = "agent.yaml is sound", "http://localhost:4000 does not answer: cannot connect"
     findings = [
         Finding(status="right", about="rag-eval", text="rag-eval 1.0.0, Python 3.11.7, Linux x86_64"),
@@ -360,7 +360,7 @@ def test_what_a_doctor_finds_has_its_screen(width: int) -> None:
             text="no key in OPENAI_API_KEY: metrics that need a judge are not scored",
         ),
         Finding(status="note", about="pdf", text="not installed: PDF documents cannot be read", fix=pip),
-        Finding(status="problem", about="settings", text=f"{keys} Did you mean significance_level?"),
+        Finding(status="problem", about="settings", text=f'{keys} Did you mean "significance_level"?'),
     ]
     screen = Screen(width=width)
     show_findings(screen, findings)

@@ -448,10 +448,10 @@ def test_all_names_that_are_not_there_are_in_one_error() -> None:
     with pytest.raises(UsageError) as error:
         chosen_pairs(["faithfulness", "rouge"], FIELDS, pairs=pairs, label="relevnce")
     assert str(error.value).splitlines() == [
-        'there is no metric of the run "faithfulnes". Did you mean faithfulness?',
-        'there is no metric of the run "roge". Did you mean rouge?',
-        'there is no label field "acuracy". Did you mean accuracy?',
-        'there is no label field "relevnce". Did you mean relevance?',
+        'unknown metric of the run "faithfulnes". Did you mean "faithfulness"?',
+        'unknown metric of the run "roge". Did you mean "rouge"?',
+        'unknown label field "acuracy". Did you mean "accuracy"?',
+        'unknown label field "relevnce". Did you mean "relevance"?',
     ]
 
 

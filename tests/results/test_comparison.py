@@ -75,9 +75,9 @@ def test_systems_without_a_query_in_common_cannot_be_compared() -> None:
 
 def test_a_baseline_or_a_test_that_there_is_not_is_refused() -> None:
     scores = {"old": {"mrr": {"p": 0.0, "q": 1.0}}, "new": {"mrr": {"p": 1.0, "q": 1.0}}}
-    with pytest.raises(UnknownNameError, match=r'there is no baseline "odl"\. Did you mean old'):
+    with pytest.raises(UnknownNameError, match=r'unknown baseline "odl"\. Did you mean "old'):
         compare_systems(scores, [MRR], baseline="odl")
-    with pytest.raises(UnknownNameError, match='there is no paired test "student"'):
+    with pytest.raises(UnknownNameError, match='unknown paired test "student"'):
         compare_systems(scores, [MRR], baseline="old", test="student")  # type: ignore[arg-type]
 
 

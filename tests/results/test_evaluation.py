@@ -79,7 +79,7 @@ def test_columns_keep_the_order_of_the_data_and_know_what_is_absent() -> None:
     assert columns.statuses["m"].tolist() == [0, ABSENT]
     assert columns.statuses["n"].tolist() == [ABSENT, 1]
     assert columns.scored("m") == {"a": 1.0}
-    with pytest.raises(UnknownNameError, match='there is no metric "o"'):
+    with pytest.raises(UnknownNameError, match='unknown metric "o"'):
         columns.scored("o")
 
 
@@ -115,7 +115,7 @@ def test_it_renders_itself_and_is_written_by_its_ending(tmp_path: Path) -> None:
     assert repr(result).splitlines()[0] == "Evaluation: 3 questions were evaluated."
     assert result.save(tmp_path / "result.txt").read_text(encoding="utf-8") == str(result)
     assert "<!doctype html>" in result.save(tmp_path / "result.html").read_text(encoding="utf-8")
-    with pytest.raises(UnknownNameError, match="there is no renderer"):
+    with pytest.raises(UnknownNameError, match="unknown renderer"):
         result.render("papyrus")
     for renderer in ("terminal", "json", "markdown", "junit", "github", "notebook", "results"):
         with pytest.raises(TypeError, match="smaples"):

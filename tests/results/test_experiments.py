@@ -138,7 +138,7 @@ def test_shares_that_are_off_are_told() -> None:
 
 
 def test_the_first_metric_must_be_in_the_runs() -> None:
-    with pytest.raises(UnknownNameError, match='there is no metric "mrr"'):
+    with pytest.raises(UnknownNameError, match='unknown metric "mrr"'):
         looked_at({"baseline": 0.5, "moe": 0.5}, metrics=("mrr", "hit@1"))
 
 
@@ -163,9 +163,9 @@ def test_all_that_is_wrong_with_a_file_is_told_with_its_lines(tmp_path: Path) ->
         "1: experiment: expected a name",
         "2: metrics: expected a list of metrics",
         "4: variants: expected shares that add up to 1, got 0.5 and 0.6",
-        "5: there is no key run in variants.b. Did you mean runs?",
-        "7: there is no key aplha in comparison. ",
+        '5: unknown key "run" in variants.b. Did you mean "runs"?',
+        '7: unknown key "aplha" in comparison. ',
         "8: comparison.power: expected a number between 0 and 1, got 2",
-        "comparison.minimum_effect: expected the smallest difference that matters, got nothing",
+        '"comparison.minimum_effect" is missing; expected the smallest difference that matters',
     ):
         assert part in told, part

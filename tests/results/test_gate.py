@@ -401,7 +401,7 @@ def test_a_drop_must_lie_surely_below_what_is_allowed() -> None:
 def test_a_waiver_of_what_is_not_demanded_is_refused_with_the_nearest_names() -> None:
     Gate(waive=frozenset({"m", "baseline"})).check_waivers([BOUND])
     with pytest.raises(
-        UnknownNameError, match=r'there is no threshold to waive "baselin"\. Did you mean baseline'
+        UnknownNameError, match=r'unknown threshold to waive "baselin"\. Did you mean "baseline'
     ):
         Gate(waive=frozenset({"baselin"})).check_waivers([BOUND])
 

@@ -207,7 +207,7 @@ def test_a_folder_of_a_newer_format_is_refused(project: Path, command: tuple[str
     head = project / NEW / "head.json"
     fields = {"format_version": 3, **json.loads(head.read_text(encoding="utf-8"))}
     head.write_text(json.dumps(fields), encoding="utf-8")
-    told = f"{NEW} was written by a newer rag-eval (format 3; this one reads up to 2): update with pip"
+    told = f"{NEW} was written by a newer rag-eval (format 3; this version reads formats up to 2). Update it"
     ended = rag_eval_ended(*command, folder=project)
     assert (ended.returncode, ended.stderr.count(told)) == (2, 1), ended.stderr
     (listed,) = (each for each in said(project, "runs") if each["state"] == "broken")

@@ -214,11 +214,11 @@ def test_a_beir_folder_is_evaluated_at_document_level_without_its_unjudged_queri
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"level": "words"}, UnknownNameError, 'there is no level "words"'),
-        ({"rank_by": "ndcg"}, UnknownNameError, 'there is no metric at token level "ndcg"'),
+        ({"level": "words"}, UnknownNameError, 'unknown level "words"'),
+        ({"rank_by": "ndcg"}, UnknownNameError, 'unknown metric at token level "ndcg"'),
         ({"level": "chunk"}, UsageError, "expected relevant chunk ids in at least one of 168 samples"),
         ({"k": 0}, UsageError, "k: expected a whole number of at least 1, got 0"),
-        ({"embedders": ["nothing"]}, UnknownNameError, "there is no embedder"),
+        ({"embedders": ["nothing"]}, UnknownNameError, "unknown embedder"),
     ],
 )
 def test_wrong_settings_are_one_clear_message_each(

@@ -50,7 +50,7 @@ def test_runs_that_are_not_there_are_asked_for_where_they_are_kept(tmp_path: Pat
     assert in_runs(tmp_path) == f" --runs-dir {tmp_path}"
     rows = [{"id": "a", "question": "q", "answer": "x", "reference": "x"}]
     made = evaluate(rows, metrics=["string_match"], runs_directory=tmp_path, options=Options(workers=1))
-    assert f"All: rag-eval runs --runs-dir {tmp_path}" in str(no_such_run("zzz", tmp_path))
+    assert f"List all: rag-eval runs --runs-dir {tmp_path}" in str(no_such_run("zzz", tmp_path))
     assert f"The latest is {made.head.run_id}." in str(no_such_run("zzz", tmp_path))
     assert latest_of_branch("no such branch", tmp_path, []) is None
 

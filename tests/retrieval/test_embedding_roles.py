@@ -186,7 +186,7 @@ def test_cohere_is_told_the_input_type(server: ComponentServer, dataset: Path) -
     assert len(embedder.embed([f"text {number}" for number in range(97)])) == 97
     assert [len(it["texts"]) for it in server.requests[-2:]] == [96, 1]
     server.answers["/v2/embed"] = lambda _: {"id": "1", "embeddings": {"float": []}, "texts": []}
-    with pytest.raises(TargetError, match="expected 1 embedding, one for each text, got 0"):
+    with pytest.raises(TargetError, match="expected 1 embedding, one per text, got 0"):
         embedder.embed(["leave"])
 
 

@@ -88,7 +88,7 @@ def test_asking_one_by_one_and_all_at_once_gives_the_same() -> None:
         ([[1, 2], [1, 2, 3]], r"embeddings: expected a list of vectors of one size, got sizes 2, 3"),
         ([[1, float("nan")], [1, 2]], r"embeddings\[0\]\[1\]: expected a finite number, got nan"),
         ([[1, 2], [1e39, 2]], r"embeddings\[1\]\[0\]: expected a finite number, got inf"),
-        ([[], []], r"embeddings: expected vectors of at least one number, got empty ones"),
+        ([[], []], r"embeddings: expected vectors of at least one number, got empty vectors"),
         ([["x", "y"], ["z", "w"]], r"embeddings: expected a list of vectors of one size, got"),
         ([1.0, 2.0], r"embeddings: expected a list of vectors, got an array of 1 dimension"),
     ],

@@ -84,11 +84,11 @@ def test_a_unit_with_one_rating_does_not_count() -> None:
 
 
 def test_ratings_that_do_not_fit_are_named() -> None:
-    with pytest.raises(InputError, match=r"ratings\[1\]: expected 2 ratings, as many as before, got 1"):
+    with pytest.raises(InputError, match=r"ratings\[1\]: expected 2 ratings, as for the first rater, got 1"):
         cohens_kappa(["x", "y"], ["x"])
-    with pytest.raises(InputError, match="ratings: expected at least one rating of each rater"):
+    with pytest.raises(InputError, match="ratings: expected at least one rating per rater"):
         krippendorff_alpha([])
-    with pytest.raises(UnknownNameError, match="Did you mean interval"):
+    with pytest.raises(UnknownNameError, match='Did you mean "interval'):
         krippendorff_alpha([[1], [1]], level="intervall")  # type: ignore[arg-type]
 
 

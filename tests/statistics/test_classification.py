@@ -149,7 +149,7 @@ def test_cross_validation_is_the_same_for_the_same_seed_in_any_order() -> None:
 
 
 def test_fewer_than_ten_of_a_class_are_refused() -> None:
-    with pytest.raises(UsageError, match="at least 10 labels of each class, got 9 of one"):
+    with pytest.raises(UsageError, match="at least 10 labels per class, got 9"):
         suggested_threshold(SCORES, [0] * 11 + [1] * 9)
 
 

@@ -105,7 +105,7 @@ def test_strata() -> None:
     # What has no score is apart; a stratum of one joins its neighbour.
     assert strata_of([*cheap, *[NAN] * 20]).tolist() == [0] * 50 + [1] * 50 + [2] * 20
     assert max(strata_of([*cheap, NAN])) == 1
-    with pytest.raises(UsageError, match="cheap score for each of 2 ids"):
+    with pytest.raises(UsageError, match="one cheap score per id"):
         Draw(["a", "b"], [0.5])
 
 

@@ -101,7 +101,7 @@ def test_excerpt_of_another_text_is_refused() -> None:
 
 
 def test_chunk_level_needs_a_chunker() -> None:
-    with pytest.raises(UsageError, match="chunker: expected one at chunk level"):
+    with pytest.raises(UsageError, match="chunker is missing"):
         dataset_of(drafts("The card"), CORPUS, level="chunk", generator={})
 
 
@@ -158,5 +158,5 @@ def test_ending_tells_the_dialect_and_others_are_refused() -> None:
     assert dialect_of("a.txt", "langsmith") == "langsmith"
     with pytest.raises(UsageError, match="expected a name that ends in"):
         dialect_of("a.txt")
-    with pytest.raises(UsageError, match="holds no chunk ids"):
+    with pytest.raises(UsageError, match="cannot store chunk ids"):
         dialect_of("a.eval.json", level="chunk")

@@ -114,9 +114,7 @@ def test_a_reply_that_cannot_be_used_costs_its_own_questions_only(bad: Reply, re
 
 
 def test_a_model_of_which_nothing_can_be_used_is_an_error_that_says_why() -> None:
-    with pytest.raises(
-        ModelError, match="none of 3 requests to scripted got a reply that can be used"
-    ) as error:
+    with pytest.raises(ModelError, match="none of 3 requests to scripted got a usable reply") as error:
         generated(lambda _: "No.")
     assert error.value.kind == "not-json"
 
@@ -155,7 +153,9 @@ def test_a_finished_run_asks_nothing_again_and_another_is_refused(tmp_path: Path
         again = generate_with_model(CORPUS, model, run_folder=RunFolder.open(run))
         assert len(server.requests) == requests == 3
         assert (again.dataset, again.usage) == (first.dataset, first.usage)
-        with pytest.raises(UsageError, match="cannot go on with another queries_per_doc: expected 5, got 2"):
+        with pytest.raises(
+            UsageError, match="cannot resume run run with another queries_per_doc: expected 5, got 2"
+        ):
             asked(CORPUS, model, run_folder=run, queries_per_doc=2)
         with pytest.raises(UsageError, match="cannot resume over other data"):
             generate_with_model(corpus_of(4), model, run_folder=run)

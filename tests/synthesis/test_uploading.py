@@ -92,8 +92,8 @@ def test_an_upload_without_a_key_is_refused_and_says_what_works_without(folder: 
         asked_for("boats", upload=True)
     path = Path("langsmith", "boats.jsonl")
     assert str(caught.value) == (
-        "upload_to_langsmith: expected an API key in LANGSMITH_API_KEY, got none; without an upload the "
-        f"dataset is written to {path}, where evaluations find it by the same name"
+        "upload_to_langsmith needs an API key. Set LANGSMITH_API_KEY, or write the dataset to "
+        f"{path} without an upload; evaluations find it there by the same name"
     )
     assert list(folder.iterdir()) == []
 
@@ -141,7 +141,7 @@ def test_a_name_that_leads_out_of_the_folder_is_refused(folder: Path, name: str)
 
 def test_a_name_that_is_also_a_path_is_refused_since_evaluations_would_read_that(folder: Path) -> None:
     (folder / "boats").mkdir()
-    with pytest.raises(UsageError, match="dataset_name: expected a name that is no path, got 'boats'"):
+    with pytest.raises(UsageError, match="dataset_name: expected a name that is not a path, got 'boats'"):
         asked_for("boats", upload=False)
 
 
@@ -193,7 +193,7 @@ def test_a_key_that_is_refused_is_known_before_anything_is_generated(
     server: LangSmithServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LANGSMITH_API_KEY", "lsv2-wrong-0123456789")
-    with pytest.raises(UsageError, match="expected a key that it accepts"):
+    with pytest.raises(UsageError, match="the API key in LANGSMITH_API_KEY was rejected"):
         asked_for("boats", upload=True)
 
 
@@ -202,7 +202,7 @@ def test_a_dataset_that_langsmith_does_not_take_is_kept_in_the_local_folder(
     server: LangSmithServer, monkeypatch: pytest.MonkeyPatch, status: int, kind: type[Exception]
 ) -> None:
     server.statuses = {f"POST {EXAMPLES}": [status] * 4}
-    with pytest.raises(kind, match=r"the dataset is kept in langsmith.boats\.jsonl"):
+    with pytest.raises(kind, match=r"the dataset is saved in langsmith.boats\.jsonl"):
         delivered("boats", upload=True)
     with pytest.raises(MissingDatasetError):
         find_dataset("ships")

@@ -82,7 +82,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     def label(self) -> str:
         """What it is, in a few words."""
         if self.method == "GET":
-            return "the question in the address"
+            return "question in the URL"
         if self.body is None:
             return self.protocol
         return json.dumps(dict(self.body), ensure_ascii=False)
@@ -111,27 +111,27 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     def hints(self) -> list[str]:
         """Say what to try where something was not found."""
         if self.failure is not None and self.wants_model:
-            named = f", one of {', '.join(self.models)}" if self.models else ""
-            return [f"the agent needs a model: --model NAME{named}"]
+            named = f" (available: {', '.join(self.models)})" if self.models else ""
+            return [f"The agent needs a model. Set --model NAME{named}."]
         if self.failure is not None and len(self.tried) > 1 and self.failure.kind in _PATH_IS_WRONG:
-            return [f"no shape was answered; say where it listens and what it takes: --path /ask {_BODY}"]
+            return [f"No known request format worked. Set the path and the body: --path /ask {_BODY}"]
         if self.failure is not None and self.status in _REDIRECTS:
-            return ["give the address that it leads to, if that is the agent"]
+            return ["If the redirect leads to the agent, use that URL."]
         if self.failure is not None:
             return [_HINTS[self.failure.kind]] if self.failure.kind in _HINTS else []
         found = self.answer.found if self.answer else {}
         hints = [
-            f"no {part} found; if the reply has any, say where: --{part}-path {self._place_of(part)}"
+            f"No {part} found. If the reply has any, set --{part}-path {self._place_of(part)}"
             for part in ("contexts", "citations", "usage")
             if part not in found and not (part == "contexts" and self.answer and self.answer.unread_contexts)
         ]
         if self.answer and (count := self.answer.unread_contexts):
             hints.append(
-                f"{counted(count, 'context')} could not be read: expected {EXPECTED['contexts']}; "
-                "say where the text is: --contexts-path 'sources[*].FIELD'"
+                f"Could not read {counted(count, 'context')}: expected {EXPECTED['contexts']}. "
+                "Set the path of the text: --contexts-path 'sources[*].FIELD'"
             )
         if self.answer and (count := self.answer.unread_citations):
-            hints.append(f"{counted(count, 'citation')} could not be read: expected {EXPECTED['citations']}")
+            hints.append(f"Could not read {counted(count, 'citation')}: expected {EXPECTED['citations']}.")
         return hints
 
     def _place_of(self, part: str) -> str:
@@ -183,19 +183,19 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
 
 _BODY = '--body \'{"question": "{{question}}"}\''
 _HINTS = {
-    "connection-failed": "is the agent running, and is this its port?",
-    "connect-timeout": "is the host right, and does a firewall stand between?",
-    "timeout": "the agent is slow; --timeout gives it longer",
-    "no-answer": "if the reply has the answer elsewhere, --answer-path names its place: result.text",
-    "stream-error": "the agent took the question and failed; its own log says why",
-    "html-page": "this is a page for people; the API may have another path: --path",
-    "malformed-json": "the reply should be JSON; this may not be the chat endpoint: --path",
-    "http-400": f"the agent expects another body: {_BODY}",
-    "http-401": "the agent wants a key: --header 'Authorization: Bearer ${AGENT_KEY}'",
-    "http-403": "the key given is not allowed to do this",
-    "http-404": "nothing listens at this path: --path",
-    "http-405": "this path takes no POST: --path",
-    "http-422": f"the agent expects another body: {_BODY}",
+    "connection-failed": "Check that the agent is running and listens on this port.",
+    "connect-timeout": "Check the host name and the firewall.",
+    "timeout": "The agent is slow. Allow more time with --timeout.",
+    "no-answer": "If the reply contains the answer, set its path, for example --answer-path result.text",
+    "stream-error": "The agent accepted the question and failed. Check the agent's log.",
+    "html-page": "This URL is a web page. Set the path of the API with --path.",
+    "malformed-json": "The reply is not JSON. Set the path of the chat endpoint with --path.",
+    "http-400": f"The agent expects another body. Set it: {_BODY}",
+    "http-401": "The agent needs a key. Set it: --header 'Authorization: Bearer ${AGENT_KEY}'",
+    "http-403": "The key has no permission for this request.",
+    "http-404": "No endpoint at this path. Set another with --path.",
+    "http-405": "This path does not accept POST. Set another with --path.",
+    "http-422": f"The agent expects another body. Set it: {_BODY}",
 }
 
 

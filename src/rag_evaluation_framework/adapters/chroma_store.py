@@ -180,13 +180,13 @@ def existing_collection(
         try:
             return chroma_contexts(opened.query(**asked, n_results=k or NEAREST))
         except _raised() as error:
-            advice = "" if embedder else "; expected embedder=… if the collection does not know its own"
+            advice = "" if embedder else ". If the collection has no embedder of its own, set embedder=…"
             raise TargetError("store-failed", f"{error}{advice}") from error
 
     def recall(questions: Sequence[str], k: int) -> float:
         own: Any = embedder or opened.configuration.get("embedding_function")
         if own is None:
-            raise TargetError("recall-unknown", "expected embedder=…: the collection does not know its own")
+            raise TargetError("recall-unknown", "the collection has no embedder of its own. Set embedder=…")
         try:
             queries = embedded(embedder, questions, role="query") if embedder else own.embed_query(questions)
             return _recall(opened, np.asarray(queries, np.float32), k, space=settings.get("space", "l2"))
@@ -208,7 +208,7 @@ def _recall(collection: Any, queries: Matrix, k: int, *, space: str) -> float:
     """Return the share of the true k nearest that the collection finds, by reading all of its vectors."""
     count, size = collection.count(), queries.shape[1]
     if not 0 < count * size <= _MOST_READ:
-        told = f"expected 1 to {_MOST_READ // size:,} vectors, which are read for it, got {count:,}"
+        told = f"expected a collection of 1 to {_MOST_READ // size:,} vectors, got {count:,}"
         raise TargetError("recall-unknown", told)
     found = collection.query(query_embeddings=queries, n_results=k, include=[])["ids"]
     parts = [

@@ -107,10 +107,10 @@ class _CohereEndpoint:
             body, status = str(error.body or "").encode(), error.status_code or 0
             mask = header_mask([key])
             failure = vendor_failure(status, error.headers or {}, body, url=self.base_url, mask=mask)
-            expected = "expected a reply of Cohere's, got another"
+            expected = "expected a reply of the Cohere API, got another reply"
             raise failure or TargetError("malformed-json", expected, retry=True) from None
         except httpx.TimeoutException:
-            raise TargetError("timeout", "no complete reply in time", retry=True) from None
+            raise TargetError("timeout", "timed out before the reply was complete", retry=True) from None
         except httpx.HTTPError as error:
             raise TargetError("connection-failed", f"cannot connect: {error}", retry=True) from None
 
@@ -149,9 +149,7 @@ class CohereEmbedder(EmbedderByRole, _CohereEndpoint):
             )
             vectors = getattr(reply.embeddings, "float_", None) or []
             if len(vectors) != len(batch):
-                expected = (
-                    f"expected {counted(len(batch), 'embedding')}, one for each text, got {len(vectors)}"
-                )
+                expected = f"expected {counted(len(batch), 'embedding')}, one per text, got {len(vectors)}"
                 raise self._failed(TargetError("no-embeddings", expected))
             rows += vectors
             self.characters_used += sum(map(len, batch))
@@ -197,7 +195,7 @@ class CohereReranker(_CohereEndpoint):
         self._searches.append(-(-len(chunks) // _DOCUMENTS_A_SEARCH) if units is None else int(units))
         scores = {it.index: it.relevance_score for it in reply.results}
         if sorted(scores) != list(range(len(chunks))):
-            expected = f"expected {counted(len(chunks), 'score')}, one a candidate, got {len(scores)}"
+            expected = f"expected {counted(len(chunks), 'score')}, one per candidate, got {len(scores)}"
             raise self._failed(TargetError("wrong-scores", expected))
         best = sorted(scores, key=lambda number: (-scores[number], number))
         return [chunks[number] for number in best[:k]]

@@ -127,11 +127,11 @@ def to_mlflow(evaluation: Evaluation, place: str | None = None) -> str:
         client = client_of(tracking_uri=place)
         names = [_mlflow_run(client, evaluation, name, part) for name, part in _named(evaluation)]
         uri = shown_address(client.tracking_uri)
-    told = f"recorded in MLflow at {uri}: {', '.join(names)}"
+    told = f"Recorded in MLflow at {uri}: {', '.join(names)}"
     if uri.startswith("http"):
         return told
     allowed = "MLFLOW_ALLOW_FILE_STORE=true " if uri.startswith("file:") else ""
-    return f"{told}\n  see it: {allowed}mlflow ui --backend-store-uri {uri}"
+    return f"{told}\n  View it: {allowed}mlflow ui --backend-store-uri {uri}"
 
 
 def _mlflow_run(client: Any, evaluation: Evaluation, name: str, part: Evaluation) -> str:
@@ -149,7 +149,7 @@ def _mlflow_run(client: Any, evaluation: Evaluation, name: str, part: Evaluation
         client.set_terminated(run_id, "FAILED")
         raise
     client.set_terminated(run_id)
-    return f"the run {name} of the experiment {part.name}"
+    return f"run {name} of experiment {part.name}"
 
 
 def _mlflow_name(name: str) -> str:
@@ -173,8 +173,8 @@ def to_wandb(evaluation: Evaluation, place: str | None = None) -> str:
             for name, part in _named(evaluation)
         ]
     if mode != "offline":
-        return f"recorded at Weights & Biases: {' '.join(folders)}"
-    return f"recorded offline in {' '.join(folders)}\n  send it: wandb sync {' '.join(folders)}"
+        return f"Recorded in Weights & Biases: {' '.join(folders)}"
+    return f"Recorded offline in {' '.join(folders)}\n  Upload it: wandb sync {' '.join(folders)}"
 
 
 def _wandb_run(
@@ -219,11 +219,11 @@ def to_langsmith(evaluation: Evaluation, place: str | None = None) -> str:
         name = place or part.name
         rows = list(part.rows)
         if not rows:
-            raise UsageError(f"{part.head.run_id}: expected an answer to record at LangSmith, got none")
+            raise UsageError(f"{part.head.run_id} contains no answers to upload to LangSmith")
         samples = tuple(row.sample for row in rows if row.sample is not None)
         if len(samples) < len(rows):
-            missing = f"{counted(len(rows) - len(samples), 'answer')} whose question is not known"
-            raise UsageError(f"{part.head.run_id}: expected the data of the run, got {missing}")
+            missing = counted(len(rows) - len(samples), "answer has", "answers have")
+            raise UsageError(f"{part.head.run_id}: the dataset of the run is missing: {missing} no question")
         dialect = samples[0].origin.dialect if samples[0].origin else "rows"
         langsmith.upload_to_langsmith(Dataset(samples=samples, dialect=dialect), name)
         seconds = sum(row.response.latency_ms or 0.0 for row in rows) / 1000
@@ -231,7 +231,7 @@ def to_langsmith(evaluation: Evaluation, place: str | None = None) -> str:
         dataset = langsmith.read_langsmith_dataset(name)
         verdicts = {row.id: row.verdict for row in rows if row.verdict is not None}
         urls.append(langsmith.upload_experiment(run, dataset, seconds=seconds, verdicts=verdicts))
-    return f"recorded at LangSmith: {' '.join(urls)}"
+    return f"Recorded in LangSmith: {' '.join(urls)}"
 
 
 # OpenTelemetry: an event for each score, by the conventions for generative AI, in OTLP's own JSON. Where the
@@ -260,14 +260,14 @@ def to_opentelemetry(evaluation: Evaluation, place: str | None = None) -> str:
             count = loop.run(_sent(client, records, address))
         finally:
             loop.close()
-        return f"sent {counted(count, 'event')} to {shown_address(address)}"
+        return f"Sent {counted(count, 'event')} to {shown_address(address)}"
     path = Path(place or f"{evaluation.head.run_id}.events.jsonl")
     count = 0
     with atomic_writer(path) as file:
         for batch in _batches(records):
             file.write(strict_json.encode(_request(batch)) + b"\n")
             count += len(batch)
-    return f"wrote {counted(count, 'event')} to {path}"
+    return f"Wrote {counted(count, 'event')} to {path}"
 
 
 def _collector(place: str | None) -> str | None:
@@ -366,7 +366,7 @@ async def _sent(client: HttpClient, records: Iterable[dict[str, Any]], address: 
         try:
             await attempts.attempt(partial(post, strict_json.encode(_request(batch))), address)
         except TargetError as error:
-            sent = f"; {counted(count, 'event')} of the run were sent before" if count else ""
+            sent = f"; {counted(count, 'event was', 'events were')} already sent" if count else ""
             raise error.reworded(f"{shown_address(address)}: {error.message}{sent}") from None
         count += len(batch)
     return count

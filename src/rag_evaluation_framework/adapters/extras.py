@@ -120,7 +120,7 @@ class DeviceModel:
         kind, torch = str(self._model.device).partition(":")[0], sys.modules.get("torch")
         if kind == "cuda" and torch is not None and torch.cuda.is_available():
             return f"{kind} ({torch.cuda.get_device_name(self._model.device)})"
-        return f"{kind}: the GPU has too little memory" if self._has_moved else kind
+        return f"{kind}: not enough GPU memory" if self._has_moved else kind
 
     def load(self) -> None:
         """Load the model now, so that one that cannot be is told at once."""
@@ -193,7 +193,7 @@ def weights_digest(path: Path) -> str:
         for file in files:
             whole.update(bytes.fromhex(sha256(file)))
     except (OSError, InputError) as error:
-        raise StorageError(f"{path}: the model's weights cannot be read: {error}") from error
+        raise StorageError(f"cannot read the model weights in {path}: {error}") from error
     return whole.hexdigest()[:16]
 
 
@@ -215,7 +215,7 @@ def checked_index_settings(
         for name, (_, least, most) in settings.items():
             value = given[name]
             if value is not None and kind != index:
-                wrong.append(f"{name}: expected only with index={kind}, got index={index}")
+                wrong.append(f"{name}: applies only to index={kind}, got index={index}")
             elif value is not None and not (type(value) is int and least <= value <= most):
                 expected = f"expected a whole number from {least:,} to {most:,}"
                 wrong.append(f"{name}: {expected}, got {shown(value)}")
@@ -229,9 +229,11 @@ def database_folder(vendor: str, path: str | None, **address: str | None) -> str
     [(name, given)], told = address.items(), vendor.lower()
     if (given is None) == (path is None):
         got = "neither" if path is None else "both"
-        raise UsageError(f"{told}: expected the {name} or the path of the collection, got {got}")
+        raise UsageError(f"{told}: expected either {name} or path, got {got}")
     if path is not None and not Path(path).is_dir():
-        raise UsageError(f"{told}: expected the folder of a {vendor} database, got nothing at {path}")
+        raise UsageError(
+            f"{told}: path: expected the folder of a {vendor} database; there is no folder {path}"
+        )
     return None if path is None else str(Path(path).resolve())
 
 

@@ -221,7 +221,7 @@ def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
         if not name or not name.isascii() or _CONTROL_CHARACTERS.intersection(name) or set(name) & set(" :"):
             raise UsageError(f"header: expected a name such as Authorization, got {shown(name)}")
         if not isinstance(value, str) or _CONTROL_CHARACTERS.intersection(value):
-            raise UsageError(f"header {name}: expected one line of text")
+            raise UsageError(f"header {name}: expected a single line of text")
     return dict(headers)
 
 
@@ -229,7 +229,7 @@ def _refuse_two_authorizations(address: str, headers: Mapping[str, str]) -> None
     parts = urlsplit(address)
     if (parts.username or parts.password) and any(name.lower() == "authorization" for name in headers):
         raise UsageError(
-            f"url: expected no user and password beside the header Authorization, got both for "
+            "url: expected either a user and password or the header Authorization, got both for "
             f"{shown_address(address)}"
         )
 

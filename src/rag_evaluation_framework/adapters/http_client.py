@@ -51,7 +51,7 @@ class Unpacker:
     def __init__(self, encoding: str, max_bytes: int) -> None:
         self._encoding = encoding.strip().lower()
         if self._encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
-            raise TargetError("unsupported-encoding", "expected a body in gzip, deflate or plain")
+            raise TargetError("unsupported-encoding", "expected a gzip, deflate or uncompressed body")
         self._max_bytes = max_bytes
         self._inflater: Any = None  # a zlib decompressor
         self._pieces: list[bytes] = []
@@ -65,12 +65,12 @@ class Unpacker:
         try:
             self._inflate(data)
         except zlib.error:
-            raise TargetError("damaged-body", f"the body is not {self._encoding}", retry=True) from None
+            raise TargetError("damaged-body", f"the body is not valid {self._encoding}", retry=True) from None
 
     def finished(self) -> bytes:
         """Return the body; a compressed one that stops halfway is a ``TargetError``."""
         if self._inflater is not None and not self._inflater.eof:
-            raise TargetError("truncated-body", "the compressed body ended halfway", retry=True)
+            raise TargetError("truncated-body", "the compressed body is truncated", retry=True)
         return b"".join(self._pieces)
 
     def too_large(self) -> TargetError:
@@ -123,7 +123,7 @@ def check_host(host: str) -> None:
     """Raise a :class:`TargetError` where a host, by name or address, keeps a machine's secrets."""
     name = _plain_host(host)
     if (name in _METADATA_HOSTS or _is_forbidden(name)) and not _is_allowed(host):
-        message = f"{name} is a link-local or metadata address; --allow-host {name} allows it"
+        message = f"{name} is a link-local or metadata address. To allow it, add --allow-host {name}"
         raise TargetError("forbidden-address", message)
 
 
@@ -229,9 +229,9 @@ class HttpClient:
                 finally:
                     connections.release(connection)
         except TimeoutError:
-            raise TargetError("timeout", "no complete reply in time", retry=True) from None
+            raise TargetError("timeout", "timed out before the reply was complete", retry=True) from None
         except ValueError as error:
-            message = f"the request could not be sent ({type(error).__name__})"
+            message = f"cannot send the request ({type(error).__name__})"
             raise TargetError("invalid-request", message) from None
 
     async def close(self) -> None:
@@ -354,7 +354,7 @@ def _described(reply: Reply, mask: Callable[[str], str]) -> str:
     try:
         phrase = HTTPStatus(reply.status).phrase
     except ValueError:
-        phrase = "a status that is not registered"
+        phrase = "unregistered status"
     body = quoted(reply.body, mask)
     is_text = "content-encoding" not in reply.headers and "\0" not in body
     return f"{phrase}: {body}" if body and is_text else phrase
@@ -367,10 +367,10 @@ def _redirect(reply: Reply, url: str, mask: Callable[[str], str]) -> str:
         same = (old.scheme, old.hostname, old.port) == (new.scheme, new.hostname, new.port)
         named = f"{new.scheme}://{new.netloc.rpartition('@')[2]}{new.path}"
     except ValueError:
-        return "redirects are not followed; this one leads nowhere"
+        return "redirects are not followed; this one has an invalid address"
     if not place:
-        return "redirects are not followed; this one names no place"
-    where = "elsewhere on the same origin" if same else "another origin"
+        return "redirects are not followed; this one has no address"
+    where = "another path on the same origin" if same else "another origin"
     return mask(f"redirects are not followed; this one leads to {where}: {named}")
 
 
@@ -418,9 +418,9 @@ def reply_value(reply: Reply, *, url: str, mask: Callable[[str], str], takes_str
         raise failure
     body = reply.body.removeprefix(_BYTE_ORDER_MARK)
     if not body.strip():
-        raise TargetError("empty-reply", f"expected JSON, got status {reply.status} and no body")
+        raise TargetError("empty-reply", f"expected JSON, got status {reply.status} with an empty body")
     if body.lstrip()[:1] == b"<":
-        raise TargetError("html-page", f"expected JSON, got a page: {quoted(body, mask)}")
+        raise TargetError("html-page", f"expected JSON, got an HTML page: {quoted(body, mask)}")
     try:
         written = _utf8(body, reply.headers.get("content-type", ""))
         stream = _stream(written, reply.headers.get("content-type", "").lower()) if takes_streams else None
@@ -438,7 +438,7 @@ def reply_value(reply: Reply, *, url: str, mask: Callable[[str], str], takes_str
 def _decoded(written: bytes) -> Any:
     value = _decoder.decode(written)
     if strict_json.repeats_a_key(written, value):
-        raise ValueError("a key that an object has twice")
+        raise ValueError("duplicate key in an object")
     return value
 
 

@@ -43,12 +43,12 @@ def _not_http() -> TargetError:
 
 def _not_connected(error: Exception) -> TargetError:
     if isinstance(error, TimeoutError):
-        return TargetError("connect-timeout", "no connection in time", retry=True)
+        return TargetError("connect-timeout", "timed out while connecting", retry=True)
     if isinstance(error, ssl.SSLError):
-        return TargetError("tls-error", "the certificate or the encryption was refused")
+        return TargetError("tls-error", "the TLS handshake failed (certificate or encryption)")
     # Why, in the system's words: asyncio's own show its inner calls.
     number = getattr(error, "errno", None) or 0
-    told = os.strerror(number) if number > 0 else getattr(error, "strerror", None) or "the host is not known"
+    told = os.strerror(number) if number > 0 else getattr(error, "strerror", None) or "unknown host"
     return TargetError("connection-failed", f"cannot connect: {told}", retry=True)
 
 
@@ -67,7 +67,7 @@ def place_of(url: str) -> Place:
     """Read an address; a ``ValueError`` where it is none of HTTP."""
     parts = urlsplit(url)
     if parts.scheme not in _PORTS or not parts.hostname:
-        raise ValueError("expected an address of HTTP")
+        raise ValueError("expected an HTTP address")
     port = parts.port or _PORTS[parts.scheme]
     host = parts.hostname if parts.hostname.isascii() else parts.hostname.encode("idna").decode("ascii")
     target = quote(parts.path or "/", safe=_IN_PATHS)
@@ -91,7 +91,7 @@ def _written(method: str, place: Place, headers: Mapping[str, str], body: bytes 
     lines = [f"{name}: {value}\r\n" for each in (own, headers) for name, value in each.items()]
     head = f"{method} {place.target} HTTP/1.1\r\n{''.join(lines)}\r\n"
     if head.count("\n") != len(lines) + 2 or head.count("\r") != len(lines) + 2 or "\0" in head:
-        raise ValueError("expected headers of one line each")
+        raise ValueError("expected single-line headers")
     return head.encode() + (body or b"")
 
 
@@ -303,9 +303,9 @@ class Connection(asyncio.Protocol):
         self._tell()
 
     def connection_lost(self, error: Exception | None) -> None:
-        kind, told = "connection-reset", "the connection was closed without a reply"
+        kind, told = "connection-reset", "the server closed the connection without a reply"
         if self._has_head and not self._is_complete:
-            kind, told = "truncated-body", "the connection ended before the body did"
+            kind, told = "truncated-body", "the connection closed before the end of the body"
             # Where the body's length is not told, the end of the connection is that of the body.
             is_open_ended = {"content-length", "transfer-encoding"}.isdisjoint(self.headers)
             self._is_complete = error is None and is_open_ended

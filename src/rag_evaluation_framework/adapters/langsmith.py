@@ -65,7 +65,7 @@ def connected(feature: str) -> Iterator[LangSmith]:
     key_variable = next((name for name in API_KEYS if os.environ.get(name)), API_KEYS[0])
     key = os.environ.get(key_variable, "").strip()
     if not key:
-        raise UsageError(f"{feature} needs a key in the environment variable {API_KEYS[0]}")
+        raise UsageError(f"{feature} needs an API key. Set {API_KEYS[0]}.")
     checked_headers({"x-api-key": key})
     with requests.Session() as session:
         session.max_redirects = 0  # a redirect would take the key along
@@ -81,7 +81,7 @@ def connected(feature: str) -> Iterator[LangSmith]:
             joined_address(server.client.api_url, "")
         except (errors.LangSmithError, ValueError) as error:
             told = " ".join(header_mask([key])(str(error)).split())
-            raise UsageError(f"{feature}: the settings of its SDK in the environment: {told}") from None
+            raise UsageError(f"{feature}: invalid LangSmith settings in the environment: {told}") from None
         yield server
 
 
@@ -136,7 +136,7 @@ class LangSmith:
         body = self.client.request_with_retries("GET", "/examples", params=asked).content
         page = strict_json.decode(body, file=f"{self}: /examples")
         if not isinstance(page, list) or not all(isinstance(example, dict) for example in page):
-            raise ValueError("not a page of examples")
+            raise ValueError("expected a page of examples")
         return page
 
     def _asked_once(self, call: Callable[[], T]) -> T:
@@ -159,24 +159,24 @@ class LangSmith:
         if failure is None:
             return self._failure_without_reply(error)
         if response.status_code in (401, 403):
-            told = f"expected a key that it accepts in {self.key_variable}, got one that it refuses"
+            told = f"the API key in {self.key_variable} was rejected"
             return UsageError(f"{self}: {told}: {failure.message}")
         return failure.reworded(f"{self}: {failure.message}")
 
     def _failure_without_reply(self, error: Exception) -> TargetError:
         if isinstance(error, self.errors.LangSmithNotFoundError):
-            return TargetError(_NOT_FOUND, f"{self}: it has nothing of this name")
+            return TargetError(_NOT_FOUND, f"{self}: no such name")
         causes = list(_causes(error))
         if any(isinstance(cause, self.requests.Timeout) for cause in causes):
-            return TargetError("timeout", f"{self}: no complete reply in time", retry=True)
+            return TargetError("timeout", f"{self}: timed out before the reply was complete", retry=True)
         lost = (self.requests.ConnectionError, self.requests.exceptions.ChunkedEncodingError)
         if any(isinstance(cause, lost) for cause in causes):
             return TargetError(
-                "connection-failed", f"{self}: cannot connect, or lost the connection", retry=True
+                "connection-failed", f"{self}: cannot connect, or the connection was lost", retry=True
             )
         if isinstance(error, self.errors.LangSmithError):
-            return TargetError("request-failed", f"{self}: its SDK failed with {type(causes[-1]).__name__}")
-        return TargetError("wrong-reply", f"{self}: expected a reply of LangSmith's, got another")
+            return TargetError("request-failed", f"{self}: the SDK failed with {type(causes[-1]).__name__}")
+        return TargetError("wrong-reply", f"{self}: expected a reply of the LangSmith API, got another reply")
 
     def _response(self, error: BaseException) -> Any:
         """Return the reply that an error is about, or ``None`` where there was none."""
@@ -257,7 +257,7 @@ def read_langsmith_dataset(name: str) -> HostedDataset:
     with connected(f"reading the dataset {shown(name)} from LangSmith") as server:
         found = server.dataset(name)
         if found is None:
-            raise MissingDatasetError(f"no dataset {shown(name)}: {server} has none of this name")
+            raise MissingDatasetError(f"there is no dataset {shown(name)} in {server}")
         examples = sorted(server.examples(str(found.id)), key=made_at)
     read = dict(_samples(examples, FileProblems(f"LangSmith dataset {shown(name)}")))
     return HostedDataset(
@@ -286,7 +286,7 @@ def _samples(examples: Iterable[Mapping[str, Any]], problems: FileProblems) -> I
         if sample is None:
             problems.extend(issue.located(within=within) for issue in issues)
         elif sample.id in seen:
-            problems.add(Issue("duplicate-id", "each example once", f"{sample.id!r} again"))
+            problems.add(Issue("duplicate-id", "unique examples", f"duplicate {sample.id!r}"))
         else:
             seen.add(sample.id)
             yield str(example.get("id")), replace(sample, origin=Origin(LANGSMITH.name))
@@ -313,7 +313,7 @@ def upload_experiment(
 
     Queries are searched together: each run lasts the mean of the ``seconds`` that all of them took.
     """
-    with connected("recording an experiment at LangSmith") as server:
+    with connected("recording an experiment in LangSmith") as server:
         project = _project(server, run, dataset)
         base = str(project.url).partition("/projects/p/")[0]
         url = f"{base}/datasets/{dataset.host_id}/compare?selectedSessions={project.id}"

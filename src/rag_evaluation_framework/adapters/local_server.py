@@ -156,7 +156,7 @@ class _Handler(BaseHTTPRequestHandler):
         if (place := self._allowed_place()) is None:
             return
         if self.write is None:
-            self.send_error(405, "Nothing can be changed here")
+            self.send_error(405, "This page is read-only")
         elif not _is_same(self.headers.get(TOKEN_HEADER, ""), self.token):
             self.send_error(403, _ELSEWHERE)
         elif (sent := self._body()) is not None:
@@ -170,13 +170,13 @@ class _Handler(BaseHTTPRequestHandler):
         named = [] if self.request_version == "HTTP/0.9" else self.headers.get_all("Host", [])
         origin, site = self.headers.get("Origin"), self.headers.get("Sec-Fetch-Site", "none")
         if len(named) != 1 or named[0].strip().lower() not in hosts:
-            self.send_error(421, "This server answers to its own name only")
+            self.send_error(421, "This server accepts only its own host name")
         elif (origin is not None and origin not in {f"http://{host}" for host in hosts}) or (
             site not in _OWN_PAGES
         ):
-            self.send_error(403, "Pages of other sites are refused")
+            self.send_error(403, "Requests from other sites are rejected")
         elif (place := _place_of(self.path)) is None:
-            self.send_error(400, "This is not an address")
+            self.send_error(400, "Invalid address")
         elif not _is_same(place.token, self.token):
             self.send_error(403, _ELSEWHERE)
         else:
@@ -186,16 +186,16 @@ class _Handler(BaseHTTPRequestHandler):
     def _body(self) -> bytes | None:
         length = self.headers.get("Content-Length", "")
         if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdecimal()):
-            self.send_error(411, "Say how long it is")
+            self.send_error(411, "Content-Length is missing")
         elif self.headers.get_content_type() != JSON:
-            self.send_error(415, "Send JSON")
+            self.send_error(415, "Expected a JSON body")
         elif len(length) > 9 or int(length) > _LARGEST_BODY:
-            self.send_error(413, "This is too long")
+            self.send_error(413, "The body is too large")
         else:
             sent = self.rfile.read(int(length))
             if len(sent) == int(length):
                 return sent
-            self.send_error(400, "There is less than was announced")
+            self.send_error(400, "The body is shorter than Content-Length")
         return None
 
     def _answer_with(self, answer: Callable[[], Reply | None]) -> None:
@@ -206,7 +206,7 @@ class _Handler(BaseHTTPRequestHandler):
         except RagEvalError as error:  # a disk that is full, a folder that cannot be written
             reply = Reply.of_json({"error": str(error)}, status=500)
         if reply is None:
-            self.send_error(404, "There is nothing here")
+            self.send_error(404, "Not found")
             return
         self._policy = reply.policy
         self.send_response(reply.status)

@@ -113,7 +113,7 @@ class OnnxEmbedder(EmbedderByRole, DeviceModel):
         output = self._model.run(given)
         if output.ndim not in (2, 3) or len(output) != len(texts):
             found = f"an array of shape {output.shape}"
-            expected = f"a vector for each of {len(texts)} texts, or for each of their tokens"
+            expected = f"one vector per text ({len(texts)}) or per token"
             raise InputError([Issue("wrong-size", expected, found, f"embedder {self}")])
         return unit_vectors(output if output.ndim == 2 else self._pooled(output, given["attention_mask"]))
 
@@ -133,9 +133,7 @@ class OnnxEmbedder(EmbedderByRole, DeviceModel):
             "pooling_mode_mean_tokens", True
         )
         if not known:
-            raise UsageError(
-                f"onnx: {self.path / '1_Pooling'}: expected pooling by mean or by the first token"
-            )
+            raise UsageError(f"onnx: {self.path / '1_Pooling'}: expected mean pooling or first-token pooling")
         return False
 
     @cached_property
@@ -144,7 +142,7 @@ class OnnxEmbedder(EmbedderByRole, DeviceModel):
         try:
             return self._loaded_by(lambda device: OnnxModel(file, device, feature=_FEATURE))
         except Exception as error:  # the errors of the runtime have only this class in common
-            raise UsageError(f"embedder {self}: the model cannot be loaded: {error}") from error
+            raise UsageError(f"embedder {self}: cannot load the model: {error}") from error
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -152,7 +150,7 @@ class OnnxEmbedder(EmbedderByRole, DeviceModel):
         try:
             tokenizer = tokenizers.Tokenizer.from_file(str(self.path / "tokenizer.json"))
         except Exception as error:  # the library raises this class itself
-            raise UsageError(f"embedder {self}: the tokenizer cannot be loaded: {error}") from error
+            raise UsageError(f"embedder {self}: cannot load the tokenizer: {error}") from error
         limits = [model_settings(self.path / file).get(name) for file, name in _LIMITS]
         known = [limit for limit in limits if isinstance(limit, int) and limit > 0]
         tokenizer.enable_truncation(max_length=min(known, default=_MAX_TOKENS))

@@ -132,7 +132,7 @@ def _bearer(model: str, key_env: str | None, *, needs_key: bool) -> dict[str, st
 def _address(base_url: str, path: str) -> str:
     address = joined_address(base_url, path)
     if urlsplit(address).username is not None:
-        raise UsageError("openai: base_url: expected no user and password; keys come from key_env")
+        raise UsageError("openai: base_url: expected no user and password. Set the key with key_env")
     return address
 
 
@@ -184,7 +184,9 @@ class OpenAIEmbedder(EmbedderByRole):
         self._prompts = prompts_for(model, query_prefix=query_prefix, document_prefix=document_prefix)
         if concurrency < 1 or timeout <= 0:
             found = f"{shown(concurrency)} and {shown(timeout)}"
-            raise UsageError(f"openai: expected concurrency of at least 1 and a timeout above 0, got {found}")
+            raise UsageError(
+                f"openai: expected a concurrency of at least 1 and a timeout above 0, got {found}"
+            )
         self.model, self.base_url, self.key_env = model, base_url, key_env
         self.dimensions = dimensions
         self.price = checked_price(price, "openai")
@@ -277,7 +279,7 @@ def _rows_of(value: Any, count: int) -> tuple[list[Any], int | None]:
         rows = {it["index"]: it["embedding"] for it in data}
     if sorted(rows) != list(range(count)):
         raise TargetError(
-            "no-embeddings", f"expected {counted(count, 'embedding')}, one for each text, got {len(data)}"
+            "no-embeddings", f"expected {counted(count, 'embedding')}, one per text, got {len(data)}"
         )
     usage = value.get("usage")
     tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
@@ -292,7 +294,7 @@ def _rows_of(value: Any, count: int) -> tuple[list[Any], int | None]:
 CAPPED_TOKENS = 4096
 """What a reply may have at most where spending has a cap and the model no limit of its own."""
 MISSING_PRICE = (
-    "--max-cost: {name} has no price. Say what a million tokens cost, in US dollars: "
+    "--max-cost: {name} has no price. Set its price in US dollars per million tokens: "
     "openai(model={name}, price_input=…, price_output=…)"
 )
 
@@ -335,7 +337,7 @@ class OpenAIChatModel:
         base_url = base_url or os.environ.get(ADDRESS_VARIABLE) or BASE_URL
         if concurrency < 1 or max_attempts < 1 or timeout <= 0:
             found = f"{shown(concurrency)}, {shown(max_attempts)} and {shown(timeout)}"
-            expected = "concurrency and max_attempts of at least 1 and a timeout above 0"
+            expected = "a concurrency and max_attempts of at least 1 and a timeout above 0"
             raise UsageError(f"openai: expected {expected}, got {found}")
         self.name = model
         self.spending = spending or Spending()
@@ -395,7 +397,7 @@ class OpenAIChatModel:
         except InputError as error:
             raise self._failure("invalid-request", str(error)) from error
         except CancelledError:
-            raise self._failure("closed", "the model was closed while it was asked") from None
+            raise self._failure("closed", "the model was closed during the request") from None
         self._outages.answered()
         return completion_of(reply, self.prices)
 
@@ -470,5 +472,5 @@ def _prices(price_input: float | None, price_output: float | None) -> Prices | N
     if price_input is None and price_output is None:
         return None
     if price_input is None or price_output is None:
-        raise UsageError("openai: expected price_input and price_output together, got one of them")
+        raise UsageError("openai: expected both price_input and price_output, got only one")
     return Prices(price_input, price_output)

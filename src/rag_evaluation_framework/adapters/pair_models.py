@@ -87,7 +87,9 @@ def entailment(
     the model decides answers: it is sure at ``low`` or less and at ``high`` or more.
     """
     if (model is None) == (path is None):
-        raise UsageError("entailment: expected model, a name on the hub, or path, a folder or an ONNX file")
+        raise UsageError(
+            "entailment: expected either model (a name on the hub) or path (a folder or an ONNX file)"
+        )
     if batch_size < 1:
         raise UsageError(f"entailment: batch_size: expected at least 1, got {batch_size}")
     if max_tokens is not None and max_tokens < 32:
@@ -117,10 +119,10 @@ class _Place(msgspec.Struct, frozen=True):
             weights = _weights_in(given, str(given))
             return cls(f"{given.resolve().name}@{weights_digest(weights)[:8]}", weights, given)
         if not given.is_file():
-            raise _refused(str(given), "a folder or an ONNX file", "nothing there")
+            raise _refused(str(given), "a folder or an ONNX file", "a missing path")
         if given.suffix.lower() != ".onnx":
-            found = f"a file {given.suffix}" if given.suffix else "a file without an ending"
-            raise _refused(str(given), "an ONNX file, or the folder of a model", found)
+            found = f"a file {given.suffix}" if given.suffix else "a file without an extension"
+            raise _refused(str(given), "an ONNX file or a model folder", found)
         has_settings = (given.parent / "tokenizer.json").is_file() or given.parent.name != "onnx"
         folder = given.parent if has_settings else given.parent.parent
         _check_start(given)
@@ -146,7 +148,7 @@ def _weights_in(folder: Path, place: str) -> Path:
             _check_start(folder / name)
             return folder / name
     pickles = sorted(file.name for pattern in _PICKLES for file in folder.glob(pattern))
-    found = f"{pickles[0]}, which is never loaded: save it as safetensors" if pickles else "neither"
+    found = f"{pickles[0]}, a pickle, which is never loaded. Save it as safetensors" if pickles else "neither"
     raise _refused(place, "model.safetensors or model.onnx", found)
 
 
@@ -159,7 +161,7 @@ def _check_start(file: Path) -> None:
     if file.suffix == ".safetensors":
         header = int.from_bytes(start[:8], "little")
         if len(start) < 9 or start[8:] != b"{" or header + 8 > file.stat().st_size:
-            raise _refused(str(file), "safetensors", "a file of another kind, or one that was cut off")
+            raise _refused(str(file), "safetensors", "a truncated file or a file of another type")
     elif not start:
         raise _refused(str(file), "an ONNX model", "an empty file")
 
@@ -172,7 +174,7 @@ def _fetched(name: str, *, weights: bool = True) -> Path:
     try:
         return Path(hub.snapshot_download(name, allow_patterns=[*_FETCHED, *wanted]))
     except Exception as error:  # the hub's errors, and those of the connection, have no class in common
-        raise UsageError(f"entailment: {name}: the model cannot be fetched: {described(error)}") from error
+        raise UsageError(f"entailment: {name}: cannot download the model: {described(error)}") from error
 
 
 class _Form(msgspec.Struct, frozen=True):
@@ -197,9 +199,11 @@ def _form_of(place: _Place, settings: Mapping[str, Any], labels: str | None) -> 
         return _Form("first word", ("neither", "supported"), _MINICHECK_T5)
     of_tokens = architecture.endswith("ForTokenClassification")
     if not of_tokens and not architecture.endswith("ForSequenceClassification") and not place.is_onnx:
-        raise _refused(place.name, "a classifier of pairs or of tokens", architecture or "no architecture")
+        raise _refused(
+            place.name, "a pair classifier or a token classifier", architecture or "no architecture"
+        )
     if "auto_map" in settings and not place.is_onnx:
-        raise _refused(place.name, "a model without code of its own, which is never run", "auto_map")
+        raise _refused(place.name, "a model without custom code (custom code is never run)", "auto_map")
     template = _MINICHECK if "minicheck" in named and not of_tokens else None
     is_minicheck = template is not None
     meanings = _meanings(place, settings, labels, of_tokens=of_tokens, is_minicheck=is_minicheck)
@@ -227,8 +231,8 @@ def _meanings(
     known = tuple(each for each in meanings if each is not None)
     if len(known) < len(names) or "supported" not in known:
         told = ", ".join(map(str, names))
-        how = 'give labels="unsupported,supported" or labels="contradicted,neutral,supported", in its order'
-        raise _refused(place.name, "classes of which one is entailment or supported", f"{told}; {how}")
+        how = 'set labels="unsupported,supported" or "contradicted,neutral,supported", in the model order'
+        raise _refused(place.name, "classes that include entailment or supported", f"{told}; {how}")
     return known
 
 
@@ -254,7 +258,7 @@ class LocalPairModel(DeviceModel):
         self._config = model_settings(place.folder / "config.json")
         self._form = _form_of(place, self._config, labels)
         if place.is_onnx and not (place.folder / "tokenizer.json").is_file():
-            raise _refused(str(place.folder), "tokenizer.json beside the model", "none")
+            raise _refused(str(place.folder), "tokenizer.json next to the model", "no such file")
 
     def __repr__(self) -> str:
         return self.name
@@ -306,7 +310,7 @@ class LocalPairModel(DeviceModel):
         except Exception as error:  # vendors' errors have no class in common
             raise ModelError("model-failed", f"entailment:{self.name}: {described(error)}") from error
         if not np.isfinite(logits).all():
-            raise ModelError("model-failed", f"entailment:{self.name}: it gave NaN or infinity")
+            raise ModelError("model-failed", f"entailment:{self.name}: the model returned NaN or infinity")
         return self._read(logits, encoded)
 
     def _read(self, logits: Array, encoded: Sequence[Any]) -> list[Chances]:
@@ -407,7 +411,7 @@ class LocalPairModel(DeviceModel):
                 )
                 tokenizer = made.backend_tokenizer
         except Exception as error:  # the libraries raise this class itself
-            told = f"the tokenizer cannot be loaded: {described(error)}"
+            told = f"cannot load the tokenizer: {described(error)}"
             raise UsageError(f"entailment:{self.name}: {told}") from error
         tokenizer.no_truncation()
         tokenizer.no_padding()
@@ -425,7 +429,7 @@ class LocalPairModel(DeviceModel):
         except UsageError:
             raise
         except Exception as error:  # vendors' errors have no class in common
-            told = f"the model cannot be loaded: {described(error)}"
+            told = f"cannot load the model: {described(error)}"
             raise UsageError(f"entailment:{self.name}: {told}") from error
 
     def _words(self) -> tuple[int, int]:
@@ -485,7 +489,7 @@ class _Torch:
             output_loading_info=True,
         )
         if missing := sorted(found["missing_keys"]):
-            raise _refused(str(folder), "the weights of a trained classifier", f"none for {missing[0]}")
+            raise _refused(str(folder), "the weights of a trained classifier", f"no weights for {missing[0]}")
         return model
 
     def _hhem(self, folder: Path, config: Mapping[str, Any]) -> Any:

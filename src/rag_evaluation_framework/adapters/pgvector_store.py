@@ -167,7 +167,7 @@ class PgvectorStore(CollectionStore):
             halves = "" if self._type == "halfvec" else f", {_INDEXED['halfvec']:,} with halfvec=true"
             raise UsageError(
                 f"pgvector: expected vectors of at most {most:,} numbers for {self._index}{halves}, "
-                f"got {dimensions:,}; index=exact takes all"
+                f"got {dimensions:,}. index=exact has no limit"
             )
         self._indexed = 0
         # What is lost when the server falls is made again; so nothing is written twice.
@@ -202,8 +202,8 @@ class _Server:
         if not found:
             raise TargetError(
                 "store-failed",
-                f"pgvector at {_shown_server(dsn)}: expected the extension vector in the database, got none: "
-                "CREATE EXTENSION vector; installs it where the server has it",
+                f"pgvector at {_shown_server(dsn)}: the database does not have the extension vector. "
+                "Install it: CREATE EXTENSION vector;",
             )
         self.version = tuple(int(part) for part in found[0][0].split(".")[:2])
 
@@ -282,9 +282,7 @@ def _told(dsn: str) -> dict[str, Any]:
         parts: dict[str, Any] = psycopg.conninfo.conninfo_to_dict(dsn)
     except psycopg.Error:
         example = "postgresql://user@host:5432/database"
-        raise UsageError(
-            f"pgvector: dsn: expected a connection string such as {example}, got another"
-        ) from None
+        raise UsageError(f"pgvector: dsn: expected a connection string such as {example}") from None
     return parts
 
 
@@ -497,8 +495,8 @@ def _columns(table: str, types: Mapping[str, str], named: Mapping[str, str | Non
             columns[part] = fits[0]
     for part, among in (("vector", vectors), ("text", texts)):
         if part not in columns:
-            found = ", ".join(among) or "no column of that type"
-            wrong.append(f"expected the setting {part}, the column that holds it, of: {found}")
+            found = ", ".join(among) or "no column of this type"
+            wrong.append(f"the setting {part} is missing; set it to a column ({found})")
     if wrong:
         raise UsageError("\n".join(f"pgvector: table {table}: {problem}" for problem in wrong))
     return columns

@@ -55,8 +55,8 @@ class QdrantVectorStore(CollectionStore):
 
     def __getstate__(self) -> dict[str, Any]:
         if self._path is not None and self._collection is not None:
-            expected = "a server (url=…) or memory for a store that is sent to another process"
-            raise UsageError(f"qdrant: {self._path} is open here, as it can be once: expected {expected}")
+            advice = "To share it between processes, use a server (url=…) or memory"
+            raise UsageError(f"qdrant: {self._path} is already open in this process. {advice}")
         return super().__getstate__()
 
     def _insert(self, first: int, chunks: Sequence[PositionAwareChunk], vectors: Matrix) -> None:

@@ -50,7 +50,7 @@ def connected(crew: Crew) -> tuple[int, str]:
     there = ray.cluster_resources()
     cores = (crew.count or all_but_one()) if address == _LOCAL else int(there.get("CPU", 0))
     if not cores:
-        raise UsageError(f"address: the Ray cluster at {address} has no processors to work with")
+        raise UsageError(f"address: the Ray cluster at {address} has no CPUs")
     count, gpus = min(crew.count or cores, cores), int(there.get("GPU", 0))
     _share = 10_000 // -(-count // gpus) / 10_000 if gpus else 0.0  # Ray counts in ten-thousandths
     return count, address
@@ -63,7 +63,9 @@ def _joined_to(address: str) -> Any:
     ray = extra_module("ray", feature="the engine ray", extra="ray")
     if ray.is_initialized():
         if _joined not in (None, address):
-            raise UsageError(f"address: this process has joined the Ray cluster {_joined}, not {address}")
+            raise UsageError(
+                f"address: this process has already joined the Ray cluster {_joined}, got {address}"
+            )
         return ray  # the caller's own session serves as well
     local = {"include_dashboard": False, "num_cpus": os.cpu_count()} if address == _LOCAL else {}
     with _found_modules():
@@ -77,9 +79,9 @@ def _joined_to(address: str) -> Any:
         except (OSError, RuntimeError, ValueError) as error:
             found = "".join(str(error).strip().splitlines()[:1]) or type(error).__name__
             if "InvalidAuthToken" in str(error.__cause__):
-                found = "it asks for a token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN if no file has it"
+                found = "it needs a token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN if no file has it"
             raise UsageError(
-                f"address: expected that of a Ray cluster that answers, got {shown(address)} ({found})"
+                f"address: cannot connect to a Ray cluster at {shown(address)} ({found})"
             ) from error
     _joined = address
     atexit.register(ray.shutdown)  # by itself, it would first wait for what workers print
@@ -201,22 +203,22 @@ class RayWorker:
                 return reply
             except errors.RayTaskError as error:
                 told = (str(error).strip().splitlines() or [type(error).__name__])[-1].strip()
-                raise WorkerError(f"a worker of the Ray cluster cannot work: {told}") from error
+                raise WorkerError(f"a worker of the Ray cluster failed: {told}") from error
             except errors.RayError as error:
                 with self._lock:
                     if sent is None or sent[0] is self._actor:  # nobody has replaced it meanwhile
                         self._drop()
                 lost, sent = error, None
         raise WorkerError(
-            f"a worker of the Ray cluster ended {_TRIES} times before its work was done "
-            "(is there enough memory?); --engine processes works on this machine"
+            f"a worker of the Ray cluster ended {_TRIES} times before it finished; it may have run out of "
+            "memory. To use this machine alone, add --engine processes"
         ) from lost
 
     def _start(self) -> bool:
         """Make sure that there is an actor; true if it is a new one."""
         with self._lock:
             if self._is_over:
-                raise WorkerError("the work was given up")
+                raise WorkerError("the work was canceled")
             if self._actor is not None:
                 return False
             # On this machine it is the caller who says how many work; a cluster counts its cores, or GPUs.
@@ -226,7 +228,7 @@ class RayWorker:
         found = self._ray.get(actor.version.remote())
         if found != __version__:
             raise WorkerError(
-                f"the Ray cluster has rag-evaluation-framework {found}: expected {__version__}, as here"
+                f"the Ray cluster: expected rag-evaluation-framework {__version__}, got {found}"
             )
         return True
 

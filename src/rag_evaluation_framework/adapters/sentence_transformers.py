@@ -63,7 +63,7 @@ class _LocalModel(DeviceModel):
             with loaded_quietly(EXTRA):
                 return self._loaded_by(lambda device: getattr(library, self.of_library)(place, device=device))
         except (OSError, ValueError, RuntimeError) as error:
-            raise UsageError(f"{self.role} {self}: the model cannot be loaded: {error}") from error
+            raise UsageError(f"{self.role} {self}: cannot load the model: {error}") from error
 
 
 class SentenceTransformerEmbedder(EmbedderByRole, _LocalModel):
@@ -155,7 +155,7 @@ class CrossEncoderReranker(_LocalModel):
         is_one_each = scored.shape == (len(chunks),)
         if not is_one_each or not np.isfinite(scored).all():
             found = "NaN or infinity" if is_one_each else f"an array of shape {scored.shape}"
-            expected = f"{counted(len(chunks), 'finite score')}, one a candidate"
+            expected = f"{counted(len(chunks), 'finite score')}, one per candidate"
             raise InputError([Issue("wrong-scores", expected, found, f"reranker {self}")])
         scores = np.empty_like(scored)
         scores[order] = scored

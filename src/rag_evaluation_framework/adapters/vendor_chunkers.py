@@ -32,7 +32,7 @@ class VendorChunker(ABC):
         if not isinstance(given, str):
             if arguments:
                 found = sorted(arguments)
-                raise UsageError(f"expected arguments only with the name of a {self.part}, got {found}")
+                raise UsageError(f"arguments apply only to a {self.part} given by name, got {found}")
             if not callable(getattr(given, self.method, None)):
                 expected = f"an object with {self.method}(text)"
                 raise UsageError(f"{self.part}: expected {expected}, got {shown(given)}")

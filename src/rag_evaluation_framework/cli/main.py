@@ -236,7 +236,7 @@ def _wrong_path(kind: str, path: str, what: str) -> str:
     there = Path(path)
     with suppress(OSError):
         for name in get_close_matches(there.name, [each.name for each in there.parent.iterdir()], n=1):
-            return f"there is no {_KINDS[kind]} {path}. Did you mean {there.parent / name}?"
+            return f'there is no {_KINDS[kind]} {path}. Did you mean "{there.parent / name}"?'
     return f"there is no {_KINDS[kind]} {path}."
 
 

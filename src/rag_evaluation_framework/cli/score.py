@@ -159,7 +159,7 @@ def _check_there(answers: str | None, runs: Path) -> None:
         return
     beside = [str(each) for each in path.parent.iterdir()] if path.parent.is_dir() else []
     nearest = get_close_matches(str(path), beside, n=1, cutoff=0.5)
-    raise UsageError(f"there is no file {path}." + (f" Did you mean {nearest[0]}?" if nearest else ""))
+    raise UsageError(f"there is no file {path}." + (f' Did you mean "{nearest[0]}"?' if nearest else ""))
 
 
 def _score_file(path: Path, given: dict[str, Any]) -> Evaluation | None:

@@ -75,8 +75,8 @@ def read_annotation_files(
         for annotation in given.annotations:
             owner = owners.setdefault(annotation.annotation_id, path)
             if owner != path:
-                found = f"{annotation.annotation_id!r} in {owner} too"
-                issues.append(Issue("duplicate-id", "each annotation_id once", found, file=path))
+                found = f"duplicate {annotation.annotation_id!r}, also in {owner}"
+                issues.append(Issue("duplicate-id", "unique annotation_ids", found, file=path))
     datasets = {given.dataset_id: path for path, given in sets.items() if given.dataset_id is not None}
     if len(datasets) > 1:
         found = ", ".join(f"{dataset!r} ({path})" for dataset, path in datasets.items())
@@ -232,7 +232,7 @@ def _by_annotator(annotations: Sequence[Given], subject: Callable[[Given], T]) -
         given, who = groups.setdefault(subject(annotation), {}), annotator_of(annotation)
         if who in given:
             found = f"{given[who].annotation_id!r} and {annotation.annotation_id!r} by {who!r}"
-            expected = f"one annotation of {annotation.query_id!r} by each annotator"
+            expected = f"one annotation of {annotation.query_id!r} per annotator"
             issues.append(Issue("annotated-twice", expected, found, "annotations"))
         given[who] = annotation
     if issues:

@@ -142,7 +142,7 @@ def _contradictions(splits: Mapping[str, Mapping[str, int]]) -> Iterator[Issue]:
     for split, judgements in splits.items():
         for document, grade in judgements.items():
             if grades.setdefault(document, grade) != grade:
-                expected = f"the same grade of {document!r} in every split, {grades[document]}"
+                expected = f"the same grade of {document!r} in every split ({grades[document]})"
                 yield Issue("contradiction", expected, f"{grade} in {split}")
 
 
@@ -199,7 +199,7 @@ def _check_judged_queries(
 def _is_wrong(kind: str, value: Any, line: int, seen: set[str], problems: FileProblems) -> bool:
     issues = schema_issues(kind, value)
     if not issues and value["_id"] in seen:
-        issues = [Issue("duplicate-id", "each _id once", f"{value['_id']!r} again", "_id")]
+        issues = [Issue("duplicate-id", "unique _ids", f"duplicate {value['_id']!r}", "_id")]
     if not issues:
         seen.add(value["_id"])
     problems.extend(issue.located(line=line) for issue in issues)
@@ -212,7 +212,7 @@ def _unwritable(dataset: Dataset) -> Iterator[Issue]:
         for name in (sample.id, *sample.relevant_documents):
             if not fits_column(name, format="beir"):
                 where = f"sample {sample.id!r}"
-                yield Issue("unwritable-id", "an id without tabs and line ends", repr(name), where)
+                yield Issue("unwritable-id", "an id without tabs and line breaks", repr(name), where)
 
 
 def _member(path: Path, name: str) -> Path:
@@ -221,7 +221,7 @@ def _member(path: Path, name: str) -> Path:
         if file.is_file():
             check_expansion(file)
             return file
-    raise InputError([Issue("missing-file", f"a file {name}", "none", file=str(path))])
+    raise InputError([Issue("missing-file", f"a file {name}", "no such file", file=str(path))])
 
 
 def _refuse_other_files(path: Path, names: Sequence[Path]) -> None:
@@ -229,4 +229,5 @@ def _refuse_other_files(path: Path, names: Sequence[Path]) -> None:
     old = [*path.glob("*.jsonl*"), *(path / "qrels").glob("*.tsv*")]
     strange = sorted(str(file) for file in set(old) - set(names))
     if strange:
-        raise UsageError(f"{path} has files that would be read with the new ones: {', '.join(strange)}")
+        advice = "Remove them or choose another folder."
+        raise UsageError(f"{path} contains other dataset files: {', '.join(strange)}. {advice}")

@@ -88,7 +88,7 @@ def read_table(data: bytes, *, file: str) -> tuple[dict[str, Any], list[dict[str
                         if value is not _ABSENT:
                             record[name] = value
                 return head, records
-        raise _refused("a head with rows and columns", "something else", "/head")
+        raise _refused("a header with rows and columns", "another structure", "/head")
 
 
 class _Reader:
@@ -122,7 +122,7 @@ class _Reader:
         data, ends = self.array(f"{path}/bytes", np.uint8).tobytes(), self.array(f"{path}/ends", np.int64)
         starts = np.concatenate(([0], ends[:-1])) if len(ends) else ends
         if (starts > ends).any() or (len(ends) and ends[-1] != len(data)):
-            raise _refused("ends in rising order, up to the last byte", "others", f"/{path}/ends")
+            raise _refused("ascending end positions up to the last byte", "other values", f"/{path}/ends")
         pieces = (data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True))
         return [decoded(piece.decode()) for piece in pieces]
 
@@ -154,7 +154,7 @@ class _Reader:
         creation = place.id.get_create_plist()
         filters = {creation.get_filter(index)[0] for index in range(creation.get_nfilters())}
         if not filters <= _KNOWN_FILTERS:
-            raise _refused("no filter but deflate and shuffle", shown(sorted(filters)), f"/{path}")
+            raise _refused("no filters except deflate and shuffle", shown(sorted(filters)), f"/{path}")
         return place
 
     def claim(self, size: int, path: str) -> None:

@@ -192,10 +192,10 @@ def files_inside(folder: Path, suffixes: tuple[str, ...]) -> Iterator[tuple[Path
         try:
             target = path.resolve(strict=True)
         except (OSError, RuntimeError):  # what a circle of links raises depends on Python's version
-            yield path, f"{path}: expected a file, got a link to nothing"
+            yield path, f"{path}: expected a file, got a broken link"
             continue
         if not target.is_relative_to(inside):
-            yield path, f"{path}: expected a file of the folder, got a link that leads out of it"
+            yield path, f"{path}: expected a file inside the folder, got a link to a file outside it"
         elif target.is_file() and target not in seen:
             seen.add(target)
             yield path, None
@@ -270,7 +270,7 @@ class EvaluationDatasetLoader:
                 raise error from None
             if not own["annotations"]:
                 raise
-            told = f"no ground truth {shown(dataset_id)} in {folder}: the dataset's own citations are used"
+            told = f"no ground truth {shown(dataset_id)} in {folder}; using the citations in the dataset"
             warnings.warn(told, stacklevel=2)
             return own
         value = read_document(entry.path, lines=True).checked("annotations")
@@ -293,7 +293,7 @@ class EvaluationDatasetLoader:
 def catalogue_path(dataset_id: str) -> Path:
     """Return the file of a dataset that the project around the current folder knows by this id."""
     folder = in_project("data", "evaluation")
-    unknown = f"there is no file {dataset_id}, and no dataset of that id"
+    unknown = f"there is no file {dataset_id} and no dataset with this id"
     if not (folder / "datasets").is_dir():
         raise MissingDatasetError(f"{unknown}.")
     try:
@@ -382,7 +382,7 @@ def _nothing_found(
     shown_names = nearest or get_close_matches(dataset_id, names, n=5, cutoff=0.4) or names[:10]
     message += f"; it has {', '.join(shown_names)}" if shown_names else "; it has none"
     broken = [entry.error for entry in entries if entry.error and entry.dataset_id is None]
-    return "".join([message, *(f"\nnot readable: {error}" for error in broken)])
+    return "".join([message, *(f"\ncannot read: {error}" for error in broken)])
 
 
 # Every dataset of a folder, in whichever dialect: what the command ``rag-eval datasets`` lists.

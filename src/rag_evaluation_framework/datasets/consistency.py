@@ -45,7 +45,7 @@ def says_nothing(text: str) -> bool:
 GoldenRule: TypeAlias = Callable[[Mapping[str, Any]], Iterator[Issue]]
 
 _OF_ASSISTANT = "checks in the turns of the assistant"
-_ENDS = {"subject": "who or what it is about", "relation": "a relation", "object": "who or what it is to"}
+_ENDS = {"subject": "a subject", "relation": "a relation", "object": "an object of the relation"}
 
 
 def _question(record: Mapping[str, Any]) -> Iterator[Issue]:
@@ -62,7 +62,7 @@ def _reference(record: Mapping[str, Any]) -> Iterator[Issue]:
 def _refusal(record: Mapping[str, Any]) -> Iterator[Issue]:
     truth = record.get("ground_truth")
     if isinstance(truth, str) and not declines(record):
-        expected = f"{REFUSAL}, or a refusal_reason beside it"
+        expected = f"{REFUSAL}, or also a refusal_reason"
         yield Issue("not-a-refusal", expected, shown(truth), "ground_truth")
 
 
@@ -89,20 +89,20 @@ def _turns(record: Mapping[str, Any]) -> Iterator[Issue]:
     for number, turn in enumerate(turns):
         path = f"conversation[{number}]"
         if _field(turn, "role") == "user":
-            words = "what the user says"
+            words = "the text of the user"
             yield from _empty(turn.get("content"), f"{path}.content", words, code="empty-question")
         for issue in _reference(turn) if isinstance(turn, Mapping) else ():
             yield issue.located(within=path)
         if _field(turn, "checks") and _field(turn, "role") != "assistant":
-            yield Issue("misplaced", _OF_ASSISTANT, "some in another turn", f"{path}.checks")
+            yield Issue("misplaced", _OF_ASSISTANT, "checks in another turn", f"{path}.checks")
     if record.get("checks"):
-        yield Issue("misplaced", _OF_ASSISTANT, "some beside the turns", "checks")
+        yield Issue("misplaced", _OF_ASSISTANT, "checks outside the turns", "checks")
     roles = [_field(turn, "role") for turn in turns]
     if "user" not in roles:
-        yield Issue("nothing-asked", "a turn of the user", "none", "conversation")
+        yield Issue("nothing-asked", "a turn of the user", "no such turn", "conversation")
     if "assistant" not in roles:
         expected = "a turn of the assistant with its ground_truth"
-        yield Issue("nothing-expected", expected, "none", "conversation", "warning")
+        yield Issue("nothing-expected", expected, "no such turn", "conversation", "warning")
 
 
 def _empty_items(values: Any, path: str, expected: str) -> Iterator[Issue]:
@@ -147,7 +147,7 @@ def unique(ids: Iterator[tuple[str, Any]], field: str) -> Iterator[Issue]:
         if not isinstance(identifier, str):
             continue
         if identifier in seen:
-            yield Issue("duplicate-id", f"each {field} once", f"{shown(identifier)} again", path)
+            yield Issue("duplicate-id", f"unique {field}s", f"duplicate {shown(identifier)}", path)
         seen.add(identifier)
 
 

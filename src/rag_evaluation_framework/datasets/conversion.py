@@ -65,7 +65,7 @@ def convert(
     """
     source, target = Path(source), Path(target)
     if target.exists() and source.resolve() == target.resolve():
-        raise UsageError(f"{target} is the file to be read; give another name to write to")
+        raise UsageError(f"{target} is the input file. Choose another output file")
     kind = None if map else _document_kind(source, from_)
     if kind is not None:
         return _converted_document(source, target, kind=kind, to=to)
@@ -109,7 +109,7 @@ def _converted_document(source: Path, target: Path, *, kind: str, to: str | None
     fitting = tuple(f".{ending}" for ending in _ENDINGS[kind])
     if to not in (None, kind) or recognition.named_format(target) not in (None, kind):
         meant = to or recognition.named_format(target)
-        raise UsageError(f"{target}: {kind} cannot be written as {meant}, only as {', '.join(fitting)}")
+        raise UsageError(f"{target}: cannot write {kind} as {meant}. Use {', '.join(fitting)}")
     if not plain_name(target).endswith(fitting):
         raise UsageError(f"{target}: expected a name that ends in {', '.join(fitting)} for {kind}")
     count, unit = _rewritten(source, target, kind)
@@ -128,7 +128,7 @@ def _rewritten(source: Path, target: Path, kind: str) -> tuple[int, str]:
         if errors:
             raise InputError(errors).located(str(source))
         if "query_results" not in results and (source.parent / "head.json").is_file():
-            found = f"{source} has the figures of a run without its answers"
+            found = f"{source} has the summary of a run without its answers"
             raise UsageError(f"{found}. Use: rag-eval export {source.parent} --to csv")
         value_files.write_results(results, target)
         return len(results.get("query_results", ())), "query result"
@@ -161,13 +161,13 @@ class _Losses:
                 self.lost.update(self._unheld(sample_fields(sample)))
             yield sample
         if self.lost and not lossy:
-            expected = f"nothing that {self.writer.name} cannot hold (--lossy drops it)"
+            expected = f"only fields that {self.writer.name} can store (to drop the others, add --lossy)"
             found = {
                 name: "the dataset" if name.startswith("dataset.") else counted(count, "sample")
                 for name, count in self.lost.items()
             }
             raise InputError(
-                Issue("would-be-lost", expected, f"it in {where}", name, file=str(file))
+                Issue("would-be-lost", expected, f"this field in {where}", name, file=str(file))
                 for name, where in found.items()
             )
 
@@ -224,9 +224,9 @@ def _named_dialect(target: Path, reader: Dialect) -> Dialect:
     if reader.name in best:
         return reader
     if not best:
-        raise UsageError(f"{target}: its name does not tell the dialect to write; say it with --to")
+        raise UsageError(f"{target}: cannot tell the output format from the name. Set it with --to")
     if len(best) > 1:
-        raise UsageError(f"{target}: its name fits {' and '.join(best)}; say which with --to")
+        raise UsageError(f"{target}: the name matches {' and '.join(best)}. Choose one with --to")
     return recognition.DIALECTS.get(best[0])
 
 

@@ -289,13 +289,15 @@ def _checked_header(row: Sequence[str], columns: Columns) -> list[str]:
     names = [_written(name) for name in row]
     known = [EXTRA_FIELDS, *columns.kinds]
     if columns.kinds and not set(names) & set(known):
-        expected = f"columns separated by commas, semicolons or tabs, among them one of {_listed(known[1:])}"
+        expected = (
+            f"columns separated by commas, semicolons or tabs, including at least one of {_listed(known[1:])}"
+        )
         raise InputError([Issue("unknown-columns", expected, shown(",".join(names)))])
     twice = [name for index, name in enumerate(names) if name and name in names[:index]]
     if twice:
-        raise InputError([Issue("duplicate-column", "each column once", f"{shown(twice[0])} again")])
+        raise InputError([Issue("duplicate-column", "unique columns", f"duplicate {shown(twice[0])}")])
     if not all(names) and not (columns.unnamed and any(names)):
-        raise InputError([Issue("unnamed-column", "a name for each column", "an empty one")])
+        raise InputError([Issue("unnamed-column", "a name for each column", "an empty name")])
     columns.check_required(names)
     return names
 
@@ -316,7 +318,7 @@ def _rows(stream: BinaryIO, *, on_error: Callable[[InputError], None]) -> Iterat
                 yield begins, row
             begins = reader.line_num + 1
     except csv.Error as error:
-        on_error(InputError([Issue("csv-syntax", "a row of CSV", str(error), line=begins)]))
+        on_error(InputError([Issue("csv-syntax", "a CSV row", str(error), line=begins)]))
     except InputError as error:
         on_error(error)
 

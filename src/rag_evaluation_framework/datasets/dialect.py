@@ -516,7 +516,7 @@ class RecordDialect(msgspec.Struct, frozen=True, kw_only=True, dict=True, weakre
                 continue
             id_ = made_ids.name(sample) if sample.id == UNNAMED else sample.id
             if id_ in seen:
-                problems.add(placed.place(Issue("duplicate-id", "each sample id once", f"{id_!r} again")))
+                problems.add(placed.place(Issue("duplicate-id", "unique sample ids", f"duplicate {id_!r}")))
                 continue
             seen.add(id_)
             yield replace(sample, id=id_, origin=Origin(self.name, str(path), placed.line, placed.number))
@@ -530,7 +530,7 @@ class RecordDialect(msgspec.Struct, frozen=True, kw_only=True, dict=True, weakre
         layout = named_layout(path)
         if layout is not None and layout not in self.layouts:
             known = ", ".join(self.layouts)
-            raise UsageError(f"{path}: {self.name} is written as {known}, not as {layout}")
+            raise UsageError(f"{path}: cannot write {self.name} as {layout}. Use {known}")
         records = self._checked_records(samples, FileProblems(str(path)))
         write_records(path, records, columns=self.columns, default=self.layouts[0])
 

@@ -264,7 +264,7 @@ class EvaluationSets:
     def write(self, dataset: Dataset, path: Path) -> None:
         suffix = Path(plain_name(path)).suffix
         if suffix not in ("", ".json", ".yaml", ".yml", ".csv"):  # one without any is JSON
-            raise UsageError(f"{path}: {KIND} is written as .json, .yaml or .csv, not as {suffix}")
+            raise UsageError(f"{path}: cannot write {KIND} as {suffix}. Use .json, .yaml or .csv")
         value = encode_dataset(dataset, path)
         issues = [issue.located(str(path)) for issue in schema_issues(KIND, value)]
         if issues:

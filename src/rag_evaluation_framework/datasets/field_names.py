@@ -389,7 +389,10 @@ def usage_of(told: Mapping[str, float | None], where: str) -> Usage | None:
         known = read if written is None else written
         if known is not None and total < known:
             raise invalid(
-                where, f"a sum of at least its part of {known:,.0f} tokens", int(total), code="out-of-range"
+                where,
+                f"a total of at least {known:,.0f} tokens, which is one of its parts",
+                int(total),
+                code="out-of-range",
             )
         read, written = (total - (written or 0), written) if read is None else (read, total - read)
     usage = Usage(

@@ -108,9 +108,12 @@ class Fields(msgspec.Struct, frozen=True, kw_only=True):
             if isinstance(inner, Mapping):
                 there = [f"{path.removesuffix('.*')}.{name}" for name in inner]
         named = ", ".join(_names_of("question")[:5])
-        expected = f"a question here, or one called {named}" if "." in first else "a question"
+        expected = f"a question in this field, or in one of {named}" if "." in first else "a question"
         return Issue(
-            "missing-field", expected, f"the fields {', '.join(there[:8]) or 'of an empty object'}", first
+            "missing-field",
+            expected,
+            f"the fields {', '.join(there[:8])}" if there else "an empty object",
+            first,
         )
 
     def _sample(self, found: Mapping[str, _Read]) -> Sample:

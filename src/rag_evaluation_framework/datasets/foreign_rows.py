@@ -182,7 +182,7 @@ def _tests(
     """Yield the tests of a configuration, with what it sets for all of them."""
     default = _mapping(value.get("defaultTest"))
     if not isinstance(value["tests"], list):
-        expected = "the tests themselves (those of another file are read by its name)"
+        expected = "a list of tests (to read tests of another file, pass that file)"
         issue = Issue("wrong-type", expected, shown(value["tests"]), "tests")
         on_error(InputError([issue]).located(str(file), placed.line))
         return
@@ -278,7 +278,7 @@ def _row(test: Mapping[str, Any], columns: Columns) -> tuple[Record, list[Issue]
     for name in ("description", "providerOutput"):
         if test.get(name):
             row[f"__{name}"] = test[name]
-    expected = "texts and assertions: promptfoo's CSV has no place for this, its YAML does"
+    expected = "text or assertions (promptfoo CSV cannot store other values; use YAML)"
     issues = [Issue("not-in-table", expected, "another value", name) for name in unplaced]
     return {name: value for name, value in row.items() if value != ""}, issues
 
@@ -352,13 +352,13 @@ def _packed_samples(path: Path, on_error: OnError) -> Iterator[PlacedRecord]:
             archive = zipfile.ZipFile(stream)
             members = [member for member in archive.infolist() if member.filename.startswith(_PART)]
         except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:
-            on_error(InputError([Issue("not-a-log", "an archive that can be read", str(error), file=file)]))
+            on_error(InputError([Issue("not-a-log", "a readable archive", str(error), file=file)]))
             return
         for member in sorted(members, key=lambda each: each.filename):
             name = member.filename
             if member.file_size > max(limits.free_bytes, limits.max_ratio * member.compress_size):
                 found = f"{member.file_size:,} bytes from {member.compress_size:,}"
-                expected = f"data that decompress at most {limits.max_ratio:g} times their size"
+                expected = f"a compression ratio of at most {limits.max_ratio:g}"
                 on_error(InputError([Issue("decompression-limit", expected, found, name, file=file)]))
                 continue
             try:

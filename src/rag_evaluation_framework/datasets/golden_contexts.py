@@ -324,7 +324,7 @@ class _Sources:
                 except InputError as error:
                     return Issue("context-unreadable", "a text file", str(error))
         looked = ", ".join(str(folder) for folder in self.folders)
-        return Issue("context-file-missing", f"a file in {looked}", f"none called {shown(file)}")
+        return Issue("context-file-missing", f"a file in {looked}", f"no file called {shown(file)}")
 
 
 class _Search(msgspec.Struct, frozen=True):
@@ -336,8 +336,8 @@ class _Search(msgspec.Struct, frozen=True):
     def issues(self) -> Iterator[Issue]:
         context = self.context
         if context.snippet is None and (context.is_open or context.header is None):
-            found = "none yet" if context.header is None else "none yet: all of the scene counts"
-            yield self._issue("snippet-missing", "the words of the source", found, "snippet", "warning")
+            found = "no snippet yet" if context.header is None else "no snippet yet; the whole scene counts"
+            yield self._issue("snippet-missing", "a quote from the source", found, "snippet", "warning")
         if context.file is None:
             if context.snippet is not None or (context.header is not None and not context.is_open):
                 yield from self._unnamed_issues()
@@ -351,7 +351,7 @@ class _Search(msgspec.Struct, frozen=True):
         scenes = self._scenes(source)
         if not scenes:
             expected = f"a line in {context.file} that is the header {shown(context.header)}"
-            yield self._issue("scene-header-missing", expected, "none", context.header_field)
+            yield self._issue("scene-header-missing", expected, "no such line", context.header_field)
         elif context.snippet is not None:
             yield from self._snippet_issues(source, scenes)
 
@@ -386,11 +386,11 @@ class _Search(msgspec.Struct, frozen=True):
         places = [f"{name}:{source.line_number(place.start)}" for name, source, place in self._anywhere()]
         if places:
             listed = ", ".join(places[:_LISTED_LINES]) + (" …" if len(places) > _LISTED_LINES else "")
-            found = f"none, and several places that it may be: {listed}"
+            found = f"no file, and several matching places: {listed}"
         elif self.sources.unnamed:
-            found = f"none, and no such place in {counted(len(self.sources.unnamed), 'document')}"
+            found = f"no file, and no matching place in {counted(len(self.sources.unnamed), 'document')}"
         else:
-            found = "only a scene: cannot tell where it is"
+            found = "only a scene, which is not enough to find it"
         yield self._issue("context-without-file", "a file", found, "file", "warning")
 
     def _scenes(self, source: SourceText) -> list[Span]:
@@ -412,11 +412,11 @@ class _Search(msgspec.Struct, frozen=True):
         places = self._places(source, scenes)
         if not places:
             elsewhere = self._places(source, [Span(0, len(source.text))])
-            found = f"it in line {_lines(source, elsewhere)}" if elsewhere else "nothing like it"
+            found = f"this text in line {_lines(source, elsewhere)}" if elsewhere else "no matching text"
             yield self._issue("snippet-not-found", f"{shown(context.snippet)} {where}", found, "snippet")
         elif len(places) > 1:
             expected = f"a snippet that occurs once {where}"
-            found = f"one in lines {_lines(source, places)}"
+            found = f"one that occurs in lines {_lines(source, places)}"
             yield self._issue("snippet-ambiguous", expected, found, "snippet", "warning")
 
     def _issue(self, code: str, expected: str, found: str, field: str, severity: Severity = "error") -> Issue:

@@ -106,7 +106,7 @@ class MergedLabels(msgspec.Struct, frozen=True, kw_only=True):
     def merging(self) -> str:
         """How several annotators became one label."""
         if all(len(unit.ratings) == 1 for unit in self.units):
-            return "one annotator each"
+            return "one annotator per answer"
         return "majority of annotators" if self.is_binary else "mean of annotators"
 
 
@@ -218,7 +218,7 @@ def _label(record: PlacedRecord, file: str, unnamed: Counter[str]) -> HumanLabel
         raise InputError([Issue("wrong-type", "an object", shown(row))])
     identifier = next((row[name] for name in _IDS if row.get(name) is not None), None)
     if not isinstance(identifier, str | int) or isinstance(identifier, bool) or identifier == "":
-        found = "nothing" if identifier is None else shown(identifier)
+        found = "a row without an id" if identifier is None else shown(identifier)
         raise InputError([Issue("missing-id", "an id in query_id, sample_id or id", found)])
     annotator, answer = row.get("annotator_id"), row.get("answer_text")
     if annotator is None:
@@ -252,8 +252,8 @@ def _tell_repeated_rows(labels: Sequence[HumanLabel], on_warning: Callable[[Issu
     if repeated:
         label, same = repeated[0]
         more = f" and {counted(len(repeated) - 1, 'more such row')}" if len(repeated) > 1 else ""
-        found = f"that of {same.place} again{more}: taken for labels of different people"
-        expected = "each row once, or annotator_id to tell people apart"
+        found = f"a duplicate of {same.place}{more}, counted as labels of different annotators"
+        expected = "unique rows, or an annotator_id in each row"
         on_warning(label.placed(Issue("repeated-row", expected, found, severity="warning")))
 
 
@@ -275,8 +275,8 @@ def _refuse_repeated(labels: Iterable[HumanLabel], wanted: LabelField) -> None:
     for label in labels:
         before = first.setdefault((label.query_id, label.annotator), label)
         if before is not label:
-            expected = f"one label of {label.query_id!r} by each annotator"
-            found = f"two by {label.annotator!r}"
+            expected = f"one label of {label.query_id!r} per annotator"
+            found = f"2 by {label.annotator!r}"
             if str(before.place):
                 found += f", the first in {before.place}"
             issues.append(label.placed(Issue("annotated-twice", expected, found, wanted.name)))
@@ -297,7 +297,7 @@ def _numbers(labels: Sequence[HumanLabel], wanted: LabelField) -> list[float]:
         if isinstance(value, int | float) and abs(value) <= float_info.max:
             numbers.append(float(value))
         else:
-            expected = f"a number, yes or no of {label.query_id!r}"
+            expected = f"a number, yes or no for {label.query_id!r}"
             found = f"{shown(label.fields[wanted.name])} by {label.annotator!r}"
             issues.append(label.placed(Issue("wrong-label", expected, found, wanted.name)))
     if issues:
@@ -322,6 +322,6 @@ def _only_words(wanted: LabelField, labels: Sequence[HumanLabel]) -> UsageError:
     words = dict.fromkeys(str(label.fields[wanted.name]) for label in labels)
     listed = ", ".join(map(shown, list(words)[:_SHOWN_WORDS])) + (", …" if len(words) > _SHOWN_WORDS else "")
     return UsageError(
-        f"label {wanted.name!r} is given in words ({listed}): say which of them count as good, "
-        f"as in {wanted.name}:WORD,WORD"
+        f"label {wanted.name!r} contains words ({listed}). Name the words that count as good: "
+        f"{wanted.name}:WORD,WORD"
     )

@@ -100,7 +100,7 @@ def read_spans(path: Path, on_issue: OnIssue) -> Iterator[Span | Unreadable]:
         except StorageError as error:
             if not path.is_dir():
                 raise
-            on_issue(Issue("unreadable", "a file that can be read", str(error), file=str(file)))
+            on_issue(Issue("unreadable", "a readable file", str(error), file=str(file)))
 
 
 def _file_spans(file: Path, on_issue: OnIssue) -> Iterator[Span | Unreadable]:
@@ -154,7 +154,7 @@ def _document_spans(file: Path, on_issue: OnIssue) -> Iterator[Span | Unreadable
             yield from _text_spans(text[start:end].encode(), file, on_issue, line=line)
         if position < len(text.rstrip()):
             rest, line = text[position:].strip(), 1 + text.count("\n", 0, position)
-            on_issue(Issue("json-syntax", "a whole record", shown(rest), file=str(file), line=line))
+            on_issue(Issue("json-syntax", "a complete record", shown(rest), file=str(file), line=line))
             yield from _unreadable(rest.encode())
         return
     yield from _value_spans(value, str(file), _Lines(data), on_issue)
@@ -318,7 +318,7 @@ def _identifier(value: Any, size: int, path: str, *, or_zero: bool = False) -> s
             raise _WrongError(path, expected, value)
         text = decoded.hex()
     if not or_zero and not text.strip("0"):
-        raise _WrongError(path, f"{expected} that are not all zero", value)
+        raise _WrongError(path, f"{expected}, not all zero", value)
     return text
 
 

@@ -43,7 +43,7 @@ class CompactReader:
 
     def struct(self, depth: int = 0) -> Struct:
         if depth > _MAX_DEPTH:
-            raise ValueError("a struct that nests too deep")
+            raise ValueError("a struct that is nested too deep")
         values: Struct = {}
         field = 0
         while head := self._byte():
@@ -153,15 +153,15 @@ def check_sizes(file: BinaryIO, *, allowed: int) -> set[int]:
             expanded += page
             if page > MAX_PAGE_BYTES:
                 expected = f"pages of at most {MAX_PAGE_BYTES:,} bytes when expanded"
-                raise LimitExceededError([Issue("page-too-large", expected, f"one of {page:,}")])
+                raise LimitExceededError([Issue("page-too-large", expected, f"a page of {page:,} bytes")])
             if expanded > allowed:
                 raise expands_too_far(f"more than {expanded:,} bytes", allowed)
         numbered = [each for group in footer[_ROW_GROUPS] for each in enumerate(group[_COLUMNS])]
         return {number for number, column in numbered if column[_COLUMN_METADATA].get(_DICTIONARY_OFFSET)}
     except EOFError:
-        raise ValueError("a file that is cut off") from None
+        raise ValueError("a truncated file") from None
     except (KeyError, TypeError, AttributeError):
-        raise ValueError("a footer without what it must have") from None
+        raise ValueError("an incomplete footer") from None
 
 
 def expands_too_far(found: str, allowed: int) -> LimitExceededError:
@@ -179,7 +179,7 @@ def _footer(file: BinaryIO, size: int) -> Struct:
         raise ValueError("a file without a footer")
     if length > _MAX_FOOTER_BYTES:
         expected = f"a footer of at most {_MAX_FOOTER_BYTES:,} bytes"
-        raise LimitExceededError([Issue("footer-too-large", expected, f"one of {length:,}")])
+        raise LimitExceededError([Issue("footer-too-large", expected, f"a footer of {length:,} bytes")])
     file.seek(size - 8 - length)
     footer = CompactReader(file.read(length)).struct()
     leaves = sum(1 for element in footer[_SCHEMA] if not element.get(_CHILDREN))
@@ -325,7 +325,9 @@ def write_rows(path: str | Path, records: Records | Callable[[], Records]) -> No
     """
     began = records if callable(records) else lambda: records
     if named_compression(path):
-        raise UsageError(f"{path}: a Parquet file is compressed within; leave out {Path(path).suffix}")
+        raise UsageError(
+            f"{path}: Parquet files are already compressed. Remove {Path(path).suffix} from the name"
+        )
     pyarrow, parquet = required_pyarrow()
     kinds: dict[str, str | None] = {}
     longest = 1

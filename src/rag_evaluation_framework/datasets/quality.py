@@ -38,8 +38,8 @@ def citation_issues(
         if len(positions) == 1:
             yield from _span_in(documents[positions[0]], citation, place)
         else:
-            called = f"{len(positions)} documents are" if positions else "no document is"
-            found = f"{shown(name)}, which {called} called: cannot tell what it cites"
+            named = counted(len(positions), "document") if positions else "no document"
+            found = f"{shown(name)}, which matches {named}"
             yield Issue(
                 "unresolved-citation", "the name of one document", found, f"{place}.file_name", "warning"
             )
@@ -68,7 +68,7 @@ def relevance_issues(
             continue
         cited.add(identifier)
         if identifier not in relevant:
-            found = f"{shown(name)}, which is {shown(identifier)}"
+            found = f"{shown(name)}, which is not relevant ({shown(identifier)})"
             yield Issue(
                 "cited-not-relevant", "a citation of a relevant document", found, f"{place}.file_name"
             )
@@ -76,7 +76,7 @@ def relevance_issues(
         return
     for identifier, index in relevant.items():
         if identifier not in cited and names.position(identifier) is not None:
-            found = f"none of {shown(identifier)}"
+            found = f"no citation of {shown(identifier)}"
             place = f"{path}.relevant_documents[{index}]"
             yield Issue("relevant-not-cited", "a citation of each relevant document", found, place, "warning")
 
@@ -129,7 +129,7 @@ def _difference(text: str, content: str, start: int, end: int, place: str) -> Is
     may_be_spacing = end - start <= _MORE_WHITE_SPACE * len(text)
     if may_be_spacing and _spaced_once(text) == _spaced_once(content[start:end]):
         return Issue(
-            "white-space-differs", expected, f"{shown(text)}, which differs in white space", place, "warning"
+            "white-space-differs", expected, f"{shown(text)}, with different white space", place, "warning"
         )
     return Issue("text-differs", expected, shown(text), place)
 
@@ -258,8 +258,8 @@ def _invalid_citations(parts: _Parts) -> Iterator[Issue]:
             0 if parts.documents else sum(1 for _ in items(query.get("citations"), f"{path}.citations"))
         )
     if unchecked:
-        found = f"none: {counted(unchecked, 'citation')} not compared with a text"
-        yield Issue("documents-absent", "documents, to check citations against", found, "documents", "info")
+        found = f"no documents, so {counted(unchecked, 'citation is', 'citations are')} not checked"
+        yield Issue("documents-absent", "documents to check the citations", found, "documents", "info")
 
 
 def _inconsistent_relevance(parts: _Parts) -> Iterator[Issue]:
@@ -286,10 +286,10 @@ def _near_duplicates(parts: _Parts) -> Iterator[Issue]:
     from rag_evaluation_framework.text.shingles import near_duplicates
 
     for earlier, later, similarity in near_duplicates([text for _, text in asked]):
-        likeness = "the same as" if similarity == 1 else f"{similarity:.0%} like"
+        likeness = "a duplicate of" if similarity == 1 else f"a text {similarity:.0%} similar to"
         found = f"{likeness} {asked[earlier][0]}: {shown(asked[later][1])}"
         place = f"{asked[later][0]}.query_text"
-        yield Issue("near-duplicate-question", "a question of its own", found, place, "warning")
+        yield Issue("near-duplicate-question", "a unique question", found, place, "warning")
 
 
 def _counts(parts: _Parts) -> Iterator[Issue]:

@@ -205,7 +205,7 @@ def _check_places(batch: Any) -> None:
         if required_pyarrow()[0].types.is_dictionary(column.type) and column.null_count < len(column):
             numbers = column.indices.to_numpy(zero_copy_only=False)
             if np.nanmin(numbers) < 0 or np.nanmax(numbers) >= len(column.dictionary):
-                raise ValueError("a number beyond the end of its dictionary")
+                raise ValueError("a dictionary index out of range")
 
 
 def _ahead(batches: Iterator[Any]) -> Iterator[Any]:
@@ -258,7 +258,7 @@ def read_table(path: Path, *, graded: bool) -> dict[str, dict[str, Any]]:
                     problems.add(document_again(str(query), str(document), row))
                 documents[str(document)] = number
     if not row:
-        problems.add(Issue("empty-file", "at least one row", "none"))
+        problems.add(Issue("empty-file", "at least one row", "an empty file"))
     problems.raise_if_any()
     return table
 

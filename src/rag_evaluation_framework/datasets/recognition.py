@@ -92,8 +92,8 @@ def _recognised(path: Path) -> Dialect:
         if len(found) == 1:
             return DIALECTS.get(named if named is not None and _are_related(named, found[0]) else found[0])
         if found:
-            expected = "a file of one dialect (say which with --format)"
-            seen = f"one that reads as {' and '.join(found)}"
+            expected = "a file of one format (choose one with --format)"
+            seen = f"a file that matches {' and '.join(found)}"
             raise InputError([Issue("ambiguous-dialect", expected, seen, file=str(path))])
     if named is None:
         named = _of_traces(path) if path.is_dir() else _of_later_records(path)
@@ -313,7 +313,7 @@ def described(path: Path) -> str:
         preview = next(iter(previews(path)), None)
         start = "" if path.is_dir() else next(_beginnings(path)).strip()[:_SHOWN_START]
     except (InputError, StorageError):
-        return "something else"
+        return "another type of file"
     # A table of one column is mostly no table at all, but some text.
     if preview is None or len(preview.record) < (2 if preview.layout == "table" else 1):
         nothing = "an empty folder" if path.is_dir() else "an empty file"

@@ -37,7 +37,7 @@ from rag_evaluation_framework.datasets.field_names import (
     table,
     usage_fields,
 )
-from rag_evaluation_framework.errors import UnknownNameError, UsageError, invalid, shown
+from rag_evaluation_framework.errors import UnknownNameError, UsageError, invalid, quoted, shown
 from rag_evaluation_framework.files.strict_json import JsonPath, value_at
 
 _TIMES = ("latency_ms", "latency_s")
@@ -192,9 +192,9 @@ def _given(
         if place is not None and rows and all(Place(place).find(row) is None for row in rows):
             fields = _fields_of(rows)
             nearest = get_close_matches(place, fields, n=1, cutoff=0.5)
-            hint = f" Did you mean {nearest[0]}?" if nearest else ""
+            hint = f' Did you mean "{nearest[0]}"?' if nearest else ""
             has = _listed(fields)
-            raise UsageError(f"{name}: there is no field {shown(place)} for the {part}.{hint} It has {has}.")
+            raise UsageError(f"{name}: unknown {part} field {quoted(place)}.{hint} The rows have {has}.")
         asked[part] = place
     return asked
 
@@ -488,7 +488,7 @@ def _unit_asked(place: str, *, in_memory: bool) -> str:
         ways = f'map={{"latency_s": "{place}"}} or map={{"latency_ms": "{place}"}}'
     else:
         ways = " or ".join(f"--map {_argument(part, place)}" for part in reversed(_TIMES))
-    return f"is {place} in seconds or milliseconds? Say so: {ways}"
+    return f"the unit of {quoted(place)} is unknown. Use {ways}"
 
 
 def nothing_to_score(reading: RowReading | None, dataset: str, *, is_asked: bool = False) -> UsageError:
@@ -502,22 +502,22 @@ def nothing_to_score(reading: RowReading | None, dataset: str, *, is_asked: bool
     relevancy = metric.format("answer_relevancy") + (", judge=MODEL" if in_memory else " --judge-model MODEL")
     mapped = 'map={{"{}": FIELD}}' if in_memory else "--map {}=FIELD"
     if is_asked:
-        where = "" if reading is None else f" Say which field holds it: {mapped.format('reference')}."
+        where = "" if reading is None else f" Set its field with {mapped.format('reference')}."
         return UsageError(
-            f"{name}: no row has an expected answer to hold the answers against.{where}\n"
-            f"  Without one: {metric.format('faithfulness')} holds them against the contexts that the system "
-            f"returns; {relevancy} holds them against the question"
+            f"{name}: no row has an expected answer to compare with.{where}\n"
+            f"  Without expected answers, use {metric.format('faithfulness')} (compares with the retrieved "
+            f"contexts) or {relevancy} (compares with the question)"
         )
     if reading is not None and "answer" not in reading.fields:
         return UsageError(
             f"{name}: no row has an answer, so there is nothing to score.\n"
-            f"  Say which field holds it: {mapped.format('answer')}, or score what was retrieved: "
+            f"  Set the answer field with {mapped.format('answer')}, or score only the retrieval with "
             f"{metric.format('METRIC')}"
         )
-    where = "" if reading is None else f"Say which field holds them: {mapped.format('contexts')}. "
+    where = "" if reading is None else f"Set the contexts field with {mapped.format('contexts')}. "
     return UsageError(
-        f"{name}: no row has contexts or an expected answer to score the answers against.\n"
-        f"  {where}Without them: {relevancy} tells whether they answer the question"
+        f"{name}: no row has contexts or an expected answer to compare with.\n"
+        f"  {where}Without them, use {relevancy} (compares with the question)"
     )
 
 
@@ -548,13 +548,13 @@ def _which(
         said = "map={" + ", ".join(f'"{part}": "{place}"' for part, place in ordered.items()) + "}"
     else:
         said = " ".join(f"--map {_argument(part, place)}" for part, place in ordered.items())
-    which = " and which the ".join(missing)
+    absent = " and ".join(f"the {part} field" for part in missing)
     called = [each for each in fields if part_named(each) == missing[0]]
-    asks, has = f"which field is the {which}?", f"It has {_listed(fields)}."
+    problem, has = f"cannot find {absent}.", f"The rows have {_listed(fields)}."
     if called:
-        held = next((shown(row[called[0]]) for row in rows if row.get(called[0]) is not None), "nothing")
-        asks = f"{called[0]} holds no {missing[0]} as text, but {held}. Which field does?"
-    return UsageError(f"{name}: {asks} {has}\n  Say so: {said}")
+        held = next((shown(row[called[0]]) for row in rows if row.get(called[0]) is not None), "no value")
+        problem = f"the {missing[0]} field {quoted(called[0])} must contain text, got {held}."
+    return UsageError(f"{name}: {problem} {has}\n  Use {said}")
 
 
 def _argument(part: str, place: str) -> str:

@@ -68,9 +68,9 @@ def samples_of(
             continue
         id_ = made_ids.name(sample) if sample.id == UNNAMED else sample.id
         if id_ in seen:
-            first = "" if seen[id_] is None else f", which line {seen[id_]} has"
+            first = "" if seen[id_] is None else f", first in line {seen[id_]}"
             issue = Issue(
-                "duplicate-id", "each id once", f"{id_!r} again{first}", reading.fields.get("id", "")
+                "duplicate-id", "unique ids", f"duplicate {id_!r}{first}", reading.fields.get("id", "")
             )
             problems.add(each.place(issue))
             continue
@@ -335,7 +335,7 @@ def _text(where: str, value: Any) -> str | None:
     if not isinstance(value, str):
         raise invalid(where, "text", value, code="wrong-type")
     if has_lone_surrogate(value):
-        raise invalid(where, "text that UTF-8 can hold", value, code="lone-surrogate")
+        raise invalid(where, "text without lone surrogates", value, code="lone-surrogate")
     return value
 
 

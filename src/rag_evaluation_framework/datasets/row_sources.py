@@ -84,7 +84,7 @@ def _workbook_rows(path: Path) -> Iterator[PlacedRecord]:
         if expanded > max(_MOST_EXPANDED, _LARGEST_RATIO * path.stat().st_size):
             found = f"{expanded:,} bytes"
             raise LimitExceededError(
-                [Issue("too-large", "a workbook that expands to less", found, file=str(path))]
+                [Issue("too-large", "a smaller workbook after decompression", found, file=str(path))]
             )
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         try:
@@ -95,9 +95,7 @@ def _workbook_rows(path: Path) -> Iterator[PlacedRecord]:
         if isinstance(error, InputError):
             raise
         expected = "an Excel workbook (.xlsx)"
-        raise InputError(
-            [Issue("not-a-workbook", expected, "a file that is damaged", file=str(path))]
-        ) from error
+        raise InputError([Issue("not-a-workbook", expected, "a damaged file", file=str(path))]) from error
 
 
 def _sheet_rows(sheet: Any) -> Iterator[PlacedRecord]:
@@ -195,7 +193,7 @@ def _of_mapping(data: Mapping[Any, Any]) -> Iterable[Any]:
     if splits:
         if len(splits) > 1:
             named = ", ".join(map(str, splits))
-            raise UsageError(f"data: which split? It has {named}. Say so: data[{str(splits[0])!r}]")
+            raise UsageError(f"data: expected one split, got {named}. Use data[{str(splits[0])!r}]")
         return list(data[splits[0]])
     row = plain_row(data)
     several = _rows_of_columns(row) if all(isinstance(each, list) for each in row.values()) else None

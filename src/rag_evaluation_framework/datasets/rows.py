@@ -77,7 +77,7 @@ def rows_in(
     """Return rows, a frame or samples as a dataset, and what was guessed of the fields."""
     given = list(row_sources.listed_rows(data))
     if not given:
-        raise UsageError("data: expected at least one row, got none")
+        raise UsageError("data contains no rows")
     if all(isinstance(row, Sample) for row in given):
         return Dataset(samples=tuple(given), dialect=""), None
     rows = [row_sources.plain_row(_result(row, number)) for number, row in enumerate(given, 1)]
@@ -100,7 +100,7 @@ def _result(row: Any, number: int) -> Mapping[Any, Any]:
         raise UsageError(f"data: expected dictionaries, samples, a frame or a dataset, got {shown(row)}")
     if "question" not in read:
         raise UsageError(
-            f"data: result {number} does not hold the question it answers: expected "
+            f"data: result {number} has no question. Use "
             f'{{"question": …, "result": …}} with the {type(row).__name__} as the result'
         )
     return read
@@ -159,7 +159,7 @@ class PlainRows(msgspec.Struct):
             yield from error.issues
 
     def write(self, dataset: Dataset, path: Path) -> None:
-        raise UsageError(f"{path}: rows are read, not written; say with format=… or --to what to write")
+        raise UsageError(f"{path}: cannot write plain rows. Set the output format with format=… or --to")
 
 
 ROW_FILES = PlainRows()

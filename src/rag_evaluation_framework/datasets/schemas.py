@@ -151,7 +151,7 @@ def _worded(error: jsonschema_rs.ValidationError, fields: frozenset[str]) -> Ite
         yield Issue(code, expected(kind), found, written_path(path))
     else:  # a keyword of somebody else's schema
         found = f"{_found(error.instance)} ({error.message})"
-        yield Issue("schema", "what the schema allows", found, written_path(path))
+        yield Issue("schema", "a value that the schema allows", found, written_path(path))
 
 
 # Fields that a schema allows because it does not know them, and that are ours but for a letter or two.

@@ -253,7 +253,7 @@ def build_splits(
     fails leaves nothing behind. ``on_progress`` gets the number of records read, now and then.
     """
     if not config.version or config.version.isspace():
-        raise UsageError(f"expected a version such as v1, got {config.version!r}")
+        raise UsageError(f"version: expected a name such as v1, got {config.version!r}")
     counts = _Counts()
     optional = [path for name, path in config.splits.items() if name in OPTIONAL_SPLITS]
     with _folders_for(config.outputs), ExitStack() as stack:
@@ -341,7 +341,7 @@ class _Counts(msgspec.Struct):
             for reason, count in reasons.items()
         ]
         parts += [f"{counted(self.malformed, 'malformed line')}"] if self.malformed else []
-        return "; ".join(parts) or "it has no record"
+        return "; ".join(parts) or "the file contains no records"
 
 
 def _split_lines(path: Path, counts: _Counts, *, limit: int | None, on_error: OnError) -> Iterator[SplitLine]:
@@ -373,9 +373,9 @@ def _digest(task_id: str) -> bytes:
 def _duplicate(path: Path, task_id: str, number: int) -> InputError:
     """Build the error for a ``task_id`` that came before; where, is found by reading again."""
     first = next(line for line, raw in offline_lines(path) if _has_task_id(raw, path, line, task_id))
-    found = f"{shown(task_id)} again, first on line {first}"
+    found = f"duplicate {shown(task_id)}, first in line {first}"
     return InputError(
-        [Issue("duplicate-id", "each task_id once", found, "task_id", file=str(path), line=number)]
+        [Issue("duplicate-id", "unique task_ids", found, "task_id", file=str(path), line=number)]
     )
 
 
@@ -421,9 +421,9 @@ def _make_way(config: EvaluationConfig, *, force: bool) -> dict[str, Any] | None
     existing = [str(output) for output in config.outputs if output.exists()]
     if existing and not force:
         is_taken = old is not None and old["version"] == config.version
-        same = f", and the manifest has version {config.version} already" if is_taken else ""
+        same = f"; the manifest already has version {config.version}" if is_taken else ""
         raise UsageError(
-            f"{', '.join(existing)}: expected no such file, got one already{same}; --force replaces"
+            f"the output already exists: {', '.join(existing)}{same}. To replace it, add --force"
         )
     return old
 
@@ -528,15 +528,15 @@ def corpus_issues(folder: str | Path, *, pattern: str = "**/*") -> Iterator[Issu
     except OSError as error:
         raise refused("read", folder, error) from error
     if not files:
-        yield Issue("empty-corpus", f"text files ({pattern})", "none", file=str(folder))
+        yield Issue("empty-corpus", f"text files ({pattern})", "no such file", file=str(folder))
     for path in files:
         try:
             if not read_text(path).strip():
-                yield Issue("empty-text", "text", "nothing but white space", file=str(path))
+                yield Issue("empty-text", "text", "only white space", file=str(path))
         except InputError as error:
             yield from error.issues
         except RagEvalError as error:
-            yield Issue("unreadable-file", "a file that can be read", str(error), file=str(path))
+            yield Issue("unreadable-file", "a readable file", str(error), file=str(path))
 
 
 def _records_issues(
@@ -551,19 +551,21 @@ def _records_issues(
         yield from (issue.located(str(path), line) for issue in issues)
         field_ = _REFERENCES.get(name)
         if field_ and not issues and not record[field_].strip():
-            yield Issue("empty-reference", "a reference", "a blank one", field_, file=str(path), line=line)
+            yield Issue("empty-reference", "a reference", "an empty text", field_, file=str(path), line=line)
     yield from drained(bad_lines)
     where = str(manifest_path)
     if count != split["count"]:
         yield Issue(
             "wrong-count",
-            f"{count:,}, as {path} has",
+            f"{count:,}, the number of records in {path}",
             f"{split['count']:,}",
             f"splits.{name}.count",
             file=where,
         )
     if "sha256" in split and sha256(path) != split["sha256"]:
-        yield Issue("wrong-digest", f"that of {path}", split["sha256"], f"splits.{name}.sha256", file=where)
+        yield Issue(
+            "wrong-digest", f"the SHA-256 of {path}", split["sha256"], f"splits.{name}.sha256", file=where
+        )
 
 
 def drained(issues: list[Issue]) -> list[Issue]:

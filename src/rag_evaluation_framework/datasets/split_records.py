@@ -70,7 +70,7 @@ def _renamed(record: Mapping[str, Any]) -> Record:
 def _decode_offline(record: Mapping[str, Any]) -> Sample:
     question = first_text(record, QUESTION_NAMES)
     if not question:
-        raise invalid("instruction", "what is asked", record.get("instruction"), code="missing-field")
+        raise invalid("instruction", "a question", record.get("instruction"), code="missing-field")
     rag = record.get("rag", {})
     reference = first_text(record, REFERENCE_NAMES) or None
     sample = _sample(record, question, reference, retrieval=rag, prompt=rag.get("prompt"))

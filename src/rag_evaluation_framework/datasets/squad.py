@@ -61,7 +61,7 @@ def decode_articles(
             documents.append(document)
             if document.id in seen:
                 place = f"data[{at}].paragraphs[{number}].{_DOCUMENT_ID}"
-                issues.append(Issue("duplicate-id", "each id once", f"{document.id!r} again", place))
+                issues.append(Issue("duplicate-id", "unique ids", f"duplicate {document.id!r}", place))
             seen.add(document.id)
             for question in paragraph["qas"]:
                 sample = _known(question, document.id)
@@ -169,7 +169,7 @@ def _home(sample: Sample, contents: Mapping[Any, str]) -> str:
     """Return the one paragraph that a sample asks about."""
     names = {*sample.relevant_documents, *(span.file for span in sample.relevant_spans)}
     if len(names) != 1:
-        found = ", ".join(sorted(names)) or "none"
+        found = ", ".join(sorted(names)) or "no document"
         raise InputError([Issue("not-one-document", "one relevant document", found, "relevant_documents")])
     name = names.pop()
     if name not in contents:
@@ -302,7 +302,7 @@ class SquadRows(Squad):
                 title, context, question = _row(placed.value)
                 if question["id"] in seen:
                     raise InputError(
-                        [Issue("duplicate-id", "each id once", f"{question['id']!r} again", "id")]
+                        [Issue("duplicate-id", "unique ids", f"duplicate {question['id']!r}", "id")]
                     )
             except InputError as error:
                 problems.extend(error.issues, place=placed.place)
@@ -359,7 +359,12 @@ def _row(row: Any) -> tuple[str, str, Value]:
     if not isinstance(row, Mapping):
         raise InputError([Issue("wrong-type", "an object", shown(row))])
     issues = [
-        Issue("wrong-type" if name in row else "missing-field", "text", shown(row.get(name)), name)
+        Issue(
+            "wrong-type" if name in row else "missing-field",
+            "text",
+            shown(row[name]) if name in row else "nothing",
+            name,
+        )
         for name in ("context", "question")
         if not isinstance(row.get(name), str)
     ]

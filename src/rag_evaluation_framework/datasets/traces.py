@@ -97,16 +97,17 @@ class ReadTraces:
     def _doubts(self) -> Iterator[str]:
         issues = self.problems.issues
         if left := self.counts["left out"]:
-            yield f"{counted(left, 'trace is', 'traces are')} left out, since not understood as a whole"
+            yield f"Skipped {counted(left, 'incomplete or invalid trace')}"
         yield from map(str, issues[:_SHOWN_DOUBTS])
         if len(issues) > _SHOWN_DOUBTS:
-            yield f"and {self.counts['issues'] - _SHOWN_DOUBTS:,} more: rag-eval validate {self.path}"
+            more = counted(self.counts["issues"] - _SHOWN_DOUBTS, "more problem")
+            yield f"{more}: rag-eval validate {self.path}"
         if other := self.counts["other"]:
             what = "without a model call, a retrieval or a tool call"
-            yield f"{counted(other, 'trace')} {what} {'was' if other == 1 else 'were'} passed over"
+            yield f"Skipped {counted(other, 'trace')} {what}"
         if self.choice.expected is not None:
             known, total = self.counts["expected"], self.counts["samples"]
-            yield f"{known:,} of {counted(total, 'trace')} ask a question of {self.choice.expected}"
+            yield f"{known:,} of {counted(total, 'trace')} match a question in {self.choice.expected}"
 
     def _tell(self, issue: Issue) -> None:
         self.counts["issues"] += 1
@@ -122,7 +123,7 @@ class ReadTraces:
         for span in read_spans(self.path, self._tell):
             if span.trace_id in finished:
                 if isinstance(span, Span):
-                    self._tell(span.issue("late-span", "the spans of a trace close together", "one too late"))
+                    self._tell(span.issue("late-span", "the spans of a trace close together", "a late span"))
                 continue
             trace = open_.setdefault(span.trace_id, _Open())
             open_.move_to_end(span.trace_id)
@@ -150,7 +151,7 @@ class ReadTraces:
             if _is_same(known, span):
                 self.counts["twice"] += 1
                 return 0
-            self._tell(span.issue("duplicate-span", "each span id once in a trace", "another of the same id"))
+            self._tell(span.issue("duplicate-span", "unique span ids in a trace", "a different span"))
             trace.damaged = True
             return 0
         content = content_of(span)
@@ -176,7 +177,7 @@ class ReadTraces:
         if not trace.damaged and is_early and not trace.has_root and len(_tops(nodes)) > 1:
             some = nodes[0].span
             room = f"{MOST_OPEN_CHARACTERS >> 20} MB of traces"
-            self._tell(some.issue("no-root", f"the root of the trace within {room}", "none so far"))
+            self._tell(some.issue("no-root", f"the root of the trace within {room}", "no root"))
             trace.damaged = True
         if trace.damaged or not self._is_tree(nodes):
             self.counts["left out"] += 1
@@ -196,7 +197,7 @@ class ReadTraces:
             return True
         began = [node.span.start for node in nodes if node.span.start is not None]
         if not began:
-            self._tell(nodes[0].span.issue("no-time", "a time to choose the trace by", "none"))
+            self._tell(nodes[0].span.issue("no-time", "a start time to select the trace by", "no time"))
             return False
         return choice.nanoseconds("since") <= min(began) < choice.nanoseconds("until")
 
@@ -214,8 +215,8 @@ class ReadTraces:
             if span.parent_id is not None and (
                 span.is_remote is False or (span.is_remote is None and len(tops) > 1)
             ):
-                found = f"span {span.parent_id}, which is not there"
-                self._tell(span.issue("missing-parent", "its parent in the files", found))
+                found = f"span {span.parent_id}, which is missing"
+                self._tell(span.issue("missing-parent", "the parent span in the files", found))
                 is_whole = False
         for node in nodes:
             if (parent := by_id.get(node.span.parent_id or "")) is not None:
@@ -226,7 +227,7 @@ class ReadTraces:
                 reached.add(node.span.span_id)
         if circling := [node for node in nodes if node.span.span_id not in reached]:
             span = circling[0].span
-            found = f"{counted(len(circling), 'span')} that lead back to themselves"
+            found = counted(len(circling), "span in a cycle", "spans in a cycle")
             self._tell(span.issue("cycle", "parents that lead to a root", found))
             is_whole = False
         return is_whole
@@ -251,16 +252,16 @@ class ReadTraces:
         span = top.span
         if question is None:
             if nodes:
-                expected = "what was asked, as input.value, gen_ai.input.messages or a query"
-                self._tell(span.issue("no-question", expected, "none of them in the trace"))
+                expected = "the question, as input.value, gen_ai.input.messages or a query"
+                self._tell(span.issue("no-question", expected, "no such attribute in the trace"))
                 self.counts["left out"] += 1
             else:
                 self.counts["other"] += 1
             return None
         given = _Given.of(nodes)
         if given.unknown is not None:
-            expected = "the documents that were retrieved"
-            self._tell(given.unknown.issue("no-documents", expected, "none", severity="warning"))
+            expected = "the retrieved documents"
+            self._tell(given.unknown.issue("no-documents", expected, "no documents", severity="warning"))
         trace = Trace(
             steps=tuple(given.step(node, top.start) for node in nodes),
             took_ms=_took(span),
@@ -293,17 +294,20 @@ class ReadTraces:
         for node in _walked(top):
             span = node.span
             if span.start is not None and span.end is not None and span.end < span.start:
-                found = f"an end {(span.start - span.end) / 1e6:,.0f} ms before it"
-                self._tell(span.issue("other-clock", "an end after its beginning", found, severity="warning"))
+                found = f"an end {(span.start - span.end) / 1e6:,.0f} ms before the start"
+                self._tell(span.issue("other-clock", "an end after the start", found, severity="warning"))
             for child in node.children:
                 child.start = node.start if child.span.start is None else child.span.start
                 early = node.start - child.start
                 late = child.start - (span.end or child.start) if child.service != node.service else 0
                 if early > _TOLERANCE or late > 1000 * _TOLERANCE:
-                    off = f"{max(early, late) / 1e6:,.0f} ms {'before' if early > 0 else 'after'} it"
+                    off = f"{max(early, late) / 1e6:,.0f} ms {'before' if early > 0 else 'after'} the parent"
                     self._tell(
                         child.span.issue(
-                            "other-clock", "a beginning within its parent's time", off, severity="warning"
+                            "other-clock",
+                            "a start within the time of the parent span",
+                            off,
+                            severity="warning",
                         )
                     )
                 if early > 0 or late > 1000 * _TOLERANCE:
@@ -519,10 +523,10 @@ class TraceDialect:
             found.clear()
         yield from found
         if not count and not found:
-            yield Issue("empty-file", "at least one trace of an answer", "none", file=str(path))
+            yield Issue("empty-file", "at least one trace of an answer", "no such trace", file=str(path))
 
     def write(self, dataset: Dataset, path: Path) -> NoReturn:
-        raise UsageError(f"{path}: traces are read, not written; say with --to what to write")
+        raise UsageError(f"{path}: cannot write traces. Set the output format with --to")
 
 
 TRACES = TraceDialect()

@@ -168,7 +168,9 @@ def _documents(query: str, documents: Sequence[Any], problems: FileProblems) -> 
             problems.add(Issue("wrong-type", "a document id", shown(document), path))
         elif document in seen:
             problems.add(
-                Issue("duplicate-document", "each document once per query", f"{shown(document)} again", path)
+                Issue(
+                    "duplicate-document", "unique documents per query", f"duplicate {shown(document)}", path
+                )
             )
         else:
             seen[document] = None
@@ -280,7 +282,7 @@ def _read_topics(path: Path) -> dict[str, str]:
         if not tab or not query.strip():
             problems.add(Issue("wrong-columns", "a query id, a tab and a question", shown(line), line=number))
         elif query in topics:
-            problems.add(Issue("duplicate-id", "each query once", f"{query!r} again", line=number))
+            problems.add(Issue("duplicate-id", "unique queries", f"duplicate {query!r}", line=number))
         else:
             topics[query] = question.removesuffix("\r")
     problems.raise_if_any()

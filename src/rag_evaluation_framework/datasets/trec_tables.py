@@ -113,7 +113,9 @@ class Table:
                 self.problems.add(document_again(fields[layout.query].decode(), document, line_number))
             row[document] = value
         if not table and not may_be_empty and not self.problems.has_issues:
-            self.problems.add(Issue("empty-file", "at least one line of " + " ".join(layout.columns), "none"))
+            self.problems.add(
+                Issue("empty-file", "at least one line of " + " ".join(layout.columns), "an empty file")
+            )
         self.problems.raise_if_any()
         return table
 
@@ -148,8 +150,8 @@ class Table:
 
 def document_again(query: str, document: str, line: int) -> Issue:
     """Say that a document stands twice among those of a query."""
-    found = f"{shown(document)} again for query {shown(query)}"
-    return Issue("duplicate-document", "each document once per query", found, line=line)
+    found = f"duplicate {shown(document)} for query {shown(query)}"
+    return Issue("duplicate-document", "unique documents per query", found, line=line)
 
 
 def _reader(kind: Callable[[bytes], float], expected: str) -> Callable[[bytes], Any]:

@@ -84,7 +84,7 @@ def record_file_issues(path: Path, dialect: RecordDialect, *, lenient: bool = Fa
         if asked := _question(placed.value, dialect):
             questions.add(asked[0])
     if not count and not unread:
-        yield Issue("empty-file", "at least one record", "none")
+        yield Issue("empty-file", "at least one record", "an empty file")
     yield from drained(unread)
     if repeated := digests.repeated():
         yield from _repetitions(path, dialect, repeated)
@@ -100,7 +100,7 @@ def _record_issues(record: Any, dialect: RecordDialect, *, lenient: bool) -> lis
         issues += misspelt_fields(dialect.kind, record)
     if dialect.kind == "agent-sample" and isinstance(record, dict) and "metrics" in record:
         # Nobody reads them there: they belong to the dataset, in the manifest.
-        expected, found = "metrics at the dataset in the manifest, not in a sample", shown(record["metrics"])
+        expected, found = "metrics in the manifest, at the dataset, not in a sample", shown(record["metrics"])
         issues.append(Issue("metrics-in-sample", expected, found, "metrics", severity="warning"))
     if all(issue.severity != "error" for issue in issues):
         try:
@@ -117,8 +117,8 @@ def _repetitions(path: Path, dialect: RecordDialect, repeated: frozenset[int]) -
         if (identifier := _identifier(placed.value))
     )
     for line, identifier, first in _repeated(identified, repeated):
-        found = f"{shown(identifier)} again, first in line {first}"
-        yield Issue("duplicate-id", "each id once", found, line=line)
+        found = f"duplicate {shown(identifier)}, first in line {first}"
+        yield Issue("duplicate-id", "unique ids", found, line=line)
 
 
 def _repeated(
@@ -153,8 +153,8 @@ def _other_answers(path: Path, dialect: RecordDialect, repeated: frozenset[int])
             continue
         line, answer = first.setdefault(asked[0], (placed.line, asked[1]))
         if answer != asked[1]:
-            found = f"the question of line {line} again, with another answer"
-            expected = "one answer to each question"
+            found = f"same question as line {line}, with a different expected answer"
+            expected = "one expected answer per question"
             yield Issue("two-answers", expected, found, "expected", "warning", line=placed.line)
 
 
@@ -266,7 +266,7 @@ def _checked_path(
         )
         yield CheckedFile(checked.file, checked.format, issues)
     if not recognised:
-        yield _only(path, Issue("no-data", "files of evaluation data", "none"))
+        yield _only(path, Issue("no-data", "files with evaluation data", "no such file"))
 
 
 def _checked(
@@ -331,7 +331,7 @@ def _compared_files(checked: Iterable[CheckedFile], against: Path) -> Iterator[C
             file = replace(file, issues=_compared(file, against))
         yield file
     if not compared:
-        found = "none among the files"
+        found = "no manifest among the files"
         yield _only(against, Issue("nothing-to-compare", "a manifest to compare with this one", found))
 
 
@@ -352,4 +352,4 @@ def _of_error(error: InputError | StorageError | MissingExtraError, file: str) -
     else:
         code = "unreadable" if isinstance(error, StorageError) else "missing-extra"
         found = str(error).removeprefix(f"cannot read {file}: ").replace(f" {file}", " of this name", 1)
-        yield Issue(code, "a file that can be read", found, file=file)
+        yield Issue(code, "a readable file", found, file=file)

@@ -274,7 +274,7 @@ def results_of_rows(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _wrong_count(expected: Any, rows: int) -> InputError:
-    found = f"{rows}: the table was cut or added to"
+    found = f"{rows}; the table is truncated or has extra rows"
     return InputError([Issue("wrong-count", f"{shown(expected)} rows, as {HEAD} says", found, HEAD)])
 
 
@@ -317,7 +317,7 @@ def _row(query: Any, path: str) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for name, value in query.items():
         if name in (HEAD, csv_tables.EXTRA_FIELDS) or name.startswith(_METRIC):
-            expected = "a field that is not named like a column of ours"
+            expected = "a field name that is not reserved"
             raise InputError([Issue("reserved-name", expected, shown(name), path)])
         if name == _METRICS and isinstance(value, dict) and value:
             row |= {f"{_METRIC}{metric}": score for metric, score in value.items()}

@@ -200,7 +200,7 @@ def read_bytes(
 
 def _check_size(size: int, limits: Limits, file: str | None) -> None:
     if size > limits.max_bytes:
-        expected = f"at most {limits.max_bytes:,} bytes, since the whole file is read at once"
+        expected = f"at most {limits.max_bytes:,} bytes (the file is read into memory at once)"
         raise LimitExceededError([Issue("file-too-large", expected, f"{size:,}", file=file)])
 
 
@@ -225,11 +225,11 @@ def compressing(stream: BinaryIO, compression: Compression | None, *, level: int
     if compression is None:
         return cast("BinaryIO", _LeftOpen(stream))
     if compression not in _LEVELS:
-        raise UsageError(f"expected a compression of gzip or zstd, got {compression!r}")
+        raise UsageError(f"compression: expected gzip or zstd, got {compression!r}")
     level = _DEFAULT_LEVELS[compression] if level is None else level
     levels = _LEVELS[compression]
     if level not in levels:
-        raise UsageError(f"expected a {compression} level from {levels[0]} to {levels[-1]}, got {level!r}")
+        raise UsageError(f"level: expected {levels[0]} to {levels[-1]} for {compression}, got {level!r}")
     if compression == "gzip":
         return cast("BinaryIO", GzipFile("", "wb", level, stream, mtime=0))
     frame = zstd.ZstdFile(stream, "wb", level=level)
@@ -306,11 +306,11 @@ class _Expanding(_Reading):
         try:
             expanded = self._unpacked.read1(min(len(buffer), _PIECE))
         except EOFError:
-            raise self._damaged(f"{self._compression} data to their end", "a file that is cut off") from None
+            raise self._damaged(f"complete {self._compression} data", "a truncated file") from None
         except (BadGzipFile, zlib.error, zstd.ZstdError) as error:
             raise self._unreadable(error) from error
         except OSError as error:
-            raise refused("read", self._file or "the bytes given", error) from error
+            raise refused("read", self._file or "the given bytes", error) from error
         self._count(len(expanded))
         buffer[: len(expanded)] = expanded
         return len(expanded)
@@ -319,10 +319,10 @@ class _Expanding(_Reading):
         self._bytes_out += size
         limits = self._limits
         if self._bytes_out > limits.max_bytes:
-            raise self._too_large(f"at most {limits.max_bytes:,} bytes once decompressed", "more")
+            raise self._too_large(f"at most {limits.max_bytes:,} bytes after decompression", "more")
         if self._bytes_out > max(limits.free_bytes, limits.max_ratio * self._packed.count):
-            expected = f"data that decompress at most {limits.max_ratio:g} times their size"
-            raise self._too_large(expected, f"{self._bytes_out:,} bytes from {self._packed.count:,} so far")
+            expected = f"a compression ratio of at most {limits.max_ratio:g}"
+            raise self._too_large(expected, f"{self._bytes_out:,} bytes from {self._packed.count:,}")
 
     def _too_large(self, expected: str, found: str) -> LimitExceededError:
         return LimitExceededError([Issue("decompression-limit", expected, found, file=self._file)])
@@ -330,8 +330,8 @@ class _Expanding(_Reading):
     def _unreadable(self, error: Exception) -> InputError:
         # The first member was recognised, so that what begins otherwise stands behind one.
         if any(sign in str(error) for sign in _NO_MEMBER):
-            return self._damaged(f"nothing after the {self._compression} data", "other bytes")
-        return self._damaged(f"intact {self._compression} data", f"what cannot be read ({error})")
+            return self._damaged(f"the end of the file after the {self._compression} data", "other bytes")
+        return self._damaged(f"intact {self._compression} data", f"damaged data ({error})")
 
     def _damaged(self, expected: str, found: str) -> InputError:
         return InputError([Issue("damaged-compression", expected, found, file=self._file)])
@@ -364,8 +364,8 @@ class _Piped(_Reading):
 
     def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]  # as BufferedReader calls
         if not select.select([self._stream], [], [], self._limits.silence_seconds)[0]:
-            expected = f"a pipe that says something within {self._limits.silence_seconds:g} s"
-            raise LimitExceededError([Issue("silent-pipe", expected, "silence", file=self._file)])
+            expected = f"data from the pipe within {self._limits.silence_seconds:g} s"
+            raise LimitExceededError([Issue("silent-pipe", expected, "a timeout", file=self._file)])
         data = os.read(self._stream.fileno(), len(buffer))
         self._count += len(data)
         if self._count > self._limits.max_bytes:
@@ -402,8 +402,8 @@ _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _CHECKED_BYTES = 1 << 16
 # With what bytes files begin that are no text, and what they are.
-_BINARY = {b"%PDF-": "a PDF document", b"PK\3\4": "a ZIP archive, as Word and Excel write"}
-_OTHER = "something other than text"
+_BINARY = {b"%PDF-": "a PDF document", b"PK\3\4": "a ZIP archive (perhaps Word or Excel)"}
+_OTHER = "binary data"
 
 
 def foreign_text(data: bytes, where: str = "") -> str:
@@ -428,7 +428,7 @@ def _encoding_of(data: bytes) -> str:
     high = len(_HIGH_BYTE.findall(start))
     if high and 2 * len(_GBK_PAIR.findall(start)) >= 0.6 * high:
         return "GBK"
-    return "another encoding, perhaps Windows-1252"
+    return "another encoding (perhaps Windows-1252)"
 
 
 def check_encoding(path: Path, *, texts_only: bool = False) -> None:
@@ -442,7 +442,7 @@ def check_encoding(path: Path, *, texts_only: bool = False) -> None:
         if texts_only and _is_binary(_encoding_of(start)):
             return
         of_table = plain_name(path).endswith((".csv", ".tsv"))
-        hint = " (a spreadsheet calls that CSV UTF-8)" if of_table else ""
+        hint = " (in a spreadsheet: CSV UTF-8)" if of_table else ""
         found = f"{foreign_text(start)}{hint}"
         raise InputError([Issue("invalid-utf8", "UTF-8 text", found, file=str(path))])
 
@@ -510,8 +510,8 @@ def check_regular(path: Path, *, within: Path | None = None) -> None:
     except (OSError, ValueError) as error:
         raise refused("read", path, error) from error
     if leaves:
-        found = "a link that leads out of it"
-        raise InputError([Issue("link-out-of-folder", "a file of the folder", found, file=str(path))])
+        found = "a link to a file outside it"
+        raise InputError([Issue("link-out-of-folder", "a file inside the folder", found, file=str(path))])
     if not stat.S_ISREG(mode):
         raise _not_regular(path, mode)
 

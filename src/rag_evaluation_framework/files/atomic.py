@@ -160,7 +160,7 @@ def target_of(path: str | Path) -> tuple[Path, os.stat_result | None]:
 
 def exists_already(path: Path) -> UsageError:
     """Build the error for a file that must be new and is not."""
-    return UsageError(f"expected no file at {path}, got one that exists already")
+    return UsageError(f"{path} already exists")
 
 
 def check_writable(folders: Iterable[Path], *, option: str | None = None) -> None:
@@ -182,7 +182,7 @@ def check_writable(folders: Iterable[Path], *, option: str | None = None) -> Non
             if option is None or is_disk_full(refusal):
                 raise refusal from error
             reason = (error.strerror or str(error)).lower()
-            told = f"{folder} cannot be written ({reason}). Choose another folder with {option}."
+            told = f"{folder} is not writable ({reason}). Choose another folder with {option}."
             raise StorageError(told) from error
 
 
@@ -265,7 +265,7 @@ def write_text_atomically(path: str | Path, text: str) -> None:
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError as error:
-        found = f"half a surrogate pair at character {error.start}"
+        found = f"a lone surrogate at character {error.start}"
         raise InputError([Issue("lone-surrogate", "Unicode characters", found, file=str(path))]) from None
     write_bytes_atomically(path, data)
 
@@ -367,9 +367,9 @@ def _staged(path: str | Path, others: Collection[Path], *, overwrite: bool) -> S
     """Stage one file of a group."""
     target, status = target_of(path)
     if target in others:
-        raise UsageError(f"expected different files, got {path} twice")
+        raise UsageError(f"expected different output files, got {path} twice")
     if status is not None and not stat.S_ISREG(status.st_mode):
-        raise UsageError(f"expected a regular file, got {path}, which is a device or a pipe")
+        raise UsageError(f"{path}: expected a regular file, got a device or a pipe")
     if status is not None and not overwrite:
         raise exists_already(target)
     return StagedFile(target, status)

@@ -129,7 +129,11 @@ def read_pdf(data: bytes, *, file: str | None = None) -> ExtractedText:
     except (PyPdfError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise _refused("a readable PDF file", described(error), file) from error
     if not any(texts):
-        raise _refused("a PDF file with text", f"{counted(len(texts), 'page')} without any (scanned?)", file)
+        raise _refused(
+            "a PDF file with text",
+            f"{counted(len(texts), 'page')} without text (perhaps scanned images)",
+            file,
+        )
     pages = []
     start = 0
     for text in texts:

@@ -83,7 +83,7 @@ def has_lone_surrogate(text: str) -> bool:
 def _check_keys(path: ValuePath, item: Mapping[Any, Any]) -> None:
     for key in item:
         if not isinstance(key, str):
-            raise _not_a_value("key-not-a-string", "keys that are strings", shown(key), path)
+            raise _not_a_value("key-not-a-string", "string keys", shown(key), path)
         if has_lone_surrogate(key):
             raise _not_a_value("lone-surrogate", "keys of Unicode characters", shown(key), path)
 
@@ -201,7 +201,7 @@ class _Scanner:
         key = self.string()
         if key in container:
             self.position = start
-            self.fail("each key once in an object", f"{shown(key)} again", code="duplicate-key")
+            self.fail("unique keys in an object", f"duplicate {shown(key)}", code="duplicate-key")
         self.path.append(key)
         if self.peek() != ":":
             self.fail("':' after the key")
@@ -212,7 +212,7 @@ class _Scanner:
         like = _NUMBER_LIKE.match(self.text, self.position)
         match = _NUMBER.match(self.text, self.position)
         if match is None or like is None or match.end() != like.end():
-            self.fail("a number as JSON writes it")
+            self.fail("a JSON number")
         digits = len(match["integer"].lstrip("-"))
         if not match["rest"] and digits > MAX_DIGITS:
             expected = f"an integer of at most {MAX_DIGITS} digits"
@@ -238,7 +238,7 @@ class _Scanner:
         value: str = json.loads(self.text[start : self.position])
         if has_lone_surrogate(value):
             self.position = start
-            found = f"half a surrogate pair in {shown(self.text[start : start + 40])}"
+            found = f"a lone surrogate in {shown(self.text[start : start + 40])}"
             self.fail("a string of Unicode characters", found, code="lone-surrogate")
         return value
 
@@ -327,6 +327,6 @@ def comment_issues(text: str) -> list[Issue]:
     if not starts:
         return []
     found = "a // comment" if len(starts) == 1 else f"{len(starts):,} // comments"
-    expected = "JSON without comments (they are passed over, and lost when the file is written)"
+    expected = "JSON without comments (they are ignored, and lost when the file is rewritten)"
     line = text.count("\n", 0, starts[0]) + 1
     return [Issue("json-comment", expected, found, severity="warning", line=line)]

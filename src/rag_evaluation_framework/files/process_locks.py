@@ -29,7 +29,7 @@ class LockOwner(msgspec.Struct, frozen=True):
     started: str
 
     def __str__(self) -> str:
-        return f"process {self.pid} on {self.host}, since {self.started}"
+        return f"process {self.pid} on {self.host} since {self.started}"
 
 
 def lock_owner(path: Path) -> LockOwner | None:
@@ -64,7 +64,7 @@ def held_lock(path: Path) -> Iterator[None]:
             folder = os.open(path.parent, os.O_RDONLY)
             opened.callback(os.close, folder)
             if not lock_taken(folder, patience=_PATIENCE):
-                raise UsageError(f"run {path.parent.name} is being worked on; its lock was deleted")
+                raise UsageError(f"run {path.parent.name} is in use; its lock file was deleted")
         owner = LockOwner(os.getpid(), socket.gethostname(), datetime.now(UTC).isoformat(timespec="seconds"))
         try:
             os.ftruncate(descriptor, 0)
@@ -81,7 +81,7 @@ def _take(descriptor: int, path: Path) -> None:
     except OSError as error:
         raise refused("lock", path, error) from error
     if not is_taken:
-        raise UsageError(f"run {path.parent.name} is being worked on by {_written_owner(descriptor)}")
+        raise UsageError(f"run {path.parent.name} is in use by {_written_owner(descriptor)}")
 
 
 def _opened_lock(path: Path) -> int:

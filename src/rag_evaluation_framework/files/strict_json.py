@@ -152,7 +152,7 @@ def _utf8(text: str, *, file: str | None, line: int | None) -> bytes:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
         number = (line or 1) + text.count("\n", 0, error.start)
-        found = f"half a surrogate pair at character {error.start}"
+        found = f"a lone surrogate at character {error.start}"
         issue = Issue("lone-surrogate", "a string of Unicode characters", found, file=file, line=number)
         raise InputError([issue]) from None
 
@@ -276,7 +276,7 @@ def _blocks(stream: BinaryIO, *, file: str | None, max_line_bytes: int) -> Itera
             yield error
             return
         except OSError as error:
-            raise refused("read", file or "the bytes given", error) from error
+            raise refused("read", file or "the given bytes", error) from error
         end = piece.rfind(b"\n") + 1
         if end or not piece:
             if block := b"".join((*begun, piece[:end])):

@@ -238,7 +238,7 @@ class _Builder:
     def open(self, event: Any, line: int) -> None:
         is_map = isinstance(event, yaml.MappingStartEvent)
         if self.containers and self.awaits_key[-1]:
-            self.fail("keys that are strings", "a map" if is_map else "a list", line, code="key-not-a-string")
+            self.fail("string keys", "a map" if is_map else "a list", line, code="key-not-a-string")
         if event.tag not in (_MAP_TAGS if is_map else _LIST_TAGS):
             self.fail("no tag", event.tag, line, code="unknown-tag")
         if len(self.containers) >= MAX_DEPTH:
@@ -253,12 +253,12 @@ class _Builder:
         self.path.pop()
         key = self.scalar(event, line)
         if not isinstance(key, str):
-            found = f'{shown(key)}: write "{event.value}" in quotes'
-            self.fail("keys that are strings", found, line, code="key-not-a-string")
+            found = f'{shown(key)}; write "{event.value}" in quotes'
+            self.fail("string keys", found, line, code="key-not-a-string")
         if key == "<<" and event.implicit[0]:
-            self.fail("keys written out", "the merge key <<", line, code="merge-key")
+            self.fail("keys without merging", "the merge key <<", line, code="merge-key")
         if key in self.containers[-1]:
-            self.fail("each key once in a map", f"{shown(key)} again", line, code="duplicate-key")
+            self.fail("unique keys in a map", f"duplicate {shown(key)}", line, code="duplicate-key")
         self.path.append(key)
         self.awaits_key[-1] = False
 
@@ -269,7 +269,7 @@ class _Builder:
         try:
             if has_lone_surrogate(word):
                 # Only PyYAML's own parser, used where libyaml is missing, lets such an escape through.
-                self.note("valid YAML", f"half a surrogate pair in {shown(word)}", line, code="yaml-syntax")
+                self.note("valid YAML", f"a lone surrogate in {shown(word)}", line, code="yaml-syntax")
             elif event.tag not in (None, "!"):
                 return read_tagged(event.tag, word)
             elif is_plain:
@@ -331,12 +331,12 @@ def _expanded(events: Iterable[Any]) -> Iterator[Any]:
         anchor = getattr(event, "anchor", None)
         if isinstance(event, yaml.AliasEvent):
             if anchor not in anchored:
-                expected = "an alias of a value that ended above"
+                expected = "an alias of an earlier anchor"
                 raise InputError([Issue("unknown-alias", expected, f"*{anchor}", line=_line(event))])
             replacement = seen[slice(*anchored[anchor])]
             aliased += len(replacement)
             if aliased > MAX_ALIASED_VALUES:
-                expected = f"aliases that stand for at most {MAX_ALIASED_VALUES:,} values"
+                expected = f"aliases that expand to at most {MAX_ALIASED_VALUES:,} values"
                 raise LimitExceededError([Issue("alias-limit", expected, "more", line=_line(event))])
         elif anchor is not None:
             anchored.pop(anchor, None)
@@ -360,7 +360,7 @@ def _check_characters(text: str) -> None:
     bare = _NOT_ALLOWED_BARE.search(text)
     if bare:
         line = text.count("\n", 0, bare.start()) + 1
-        expected = "such a character escaped, in double quotes"
+        expected = "the character escaped, in double quotes"
         raise InputError([Issue("yaml-syntax", expected, f"U+{ord(bare[0]):04X}", line=line)])
 
 
@@ -429,7 +429,7 @@ class YamlReader:
         found = self.at(*path)
         if isinstance(found, str) and found.strip():
             return found.strip()
-        self._wrong(path, "a text")
+        self._wrong(path, "text")
         return ""
 
     def optional_text(self, *path: str | int) -> str | None:
@@ -504,5 +504,6 @@ class YamlReader:
 
     def _wrong(self, path: ValuePath, expected: str) -> None:
         found = self.at(*path)
-        text = "nothing" if found in (None, {}) else "an empty list" if found == [] else shown(found)
+        emptiness = "an empty mapping" if found == {} else "an empty list" if found == [] else None
+        text = "nothing" if found is None else emptiness or shown(found)
         self.problem(path, expected, text)

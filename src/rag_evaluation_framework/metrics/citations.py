@@ -309,7 +309,7 @@ def _on_one_line(citations: Sequence[SpanCitation]) -> list[CharacterSpan]:
 def citation_exact_jaccard(
     predicted: Sequence[CitationLike], true: Sequence[CitationLike], *, unreadable: int = 0
 ) -> float | None:
-    """How far the cited spans are the true ones, to the character.
+    """The overlap of the cited and the expected spans, exact to the character.
 
     Formula: mean over pairs of |true ∩ predicted| / |true ∪ predicted|, in characters; pairs are one to one
     and share as many characters as possible; an unpaired span of either side counts 0, and so does a
@@ -335,7 +335,7 @@ def citation_tolerance_jaccard(
     tolerance_chars: int = DEFAULT_TOLERANCE,
     unreadable: int = 0,
 ) -> float | None:
-    """How far the cited spans are the true ones, forgiving ends that are off by a few characters.
+    """The overlap of the cited and the expected spans, with a tolerance of a few characters.
 
     Formula: as citation_exact_jaccard, after each predicted end within ``tolerance_chars`` of the true one
     has been moved onto it.
@@ -350,7 +350,7 @@ def citation_tolerance_jaccard(
 
 @metric("citation_span_precision", reads=CITED_SPANS, shows=("predicted",))
 def citation_span_precision(predicted: Sequence[CitationLike], true: Sequence[CitationLike]) -> float | None:
-    """What share of the cited characters is in a true citation.
+    """The share of the cited characters that is in an expected citation.
 
     Formula: |predicted ∩ true| / |predicted|, in characters of the same file and page, each once.
 
@@ -363,7 +363,7 @@ def citation_span_precision(predicted: Sequence[CitationLike], true: Sequence[Ci
 
 @metric("citation_span_recall", reads=CITED_SPANS, shows=("predicted",))
 def citation_span_recall(predicted: Sequence[CitationLike], true: Sequence[CitationLike]) -> float | None:
-    """What share of the characters that should be cited is cited.
+    """The share of the expected citation characters that is cited.
 
     Formula: |predicted ∩ true| / |true|, in characters of the same file and page, each once.
 
@@ -402,7 +402,7 @@ def _context_numbers(text: str) -> set[int]:
 
 @metric("cited_context_precision", reads=TEXTS, unless=(_uncited,))
 def cited_context_precision(answer: str, reference: str) -> float | None:
-    """What share of the contexts that the answer cites by number the reference cites too.
+    """The share of the context numbers cited by the answer that the reference cites too.
 
     Formula: |cited by both| / |cited by the answer|, each number once.
 
@@ -416,7 +416,7 @@ def cited_context_precision(answer: str, reference: str) -> float | None:
 
 @metric("cited_context_recall", reads=TEXTS, unless=(_uncited,))
 def cited_context_recall(answer: str, reference: str) -> float:
-    """What share of the contexts that the reference cites by number the answer cites too.
+    """The share of the context numbers cited by the reference that the answer cites too.
 
     Formula: |cited by both| / |cited by the reference|, each number once.
 
@@ -459,7 +459,7 @@ OVERALL_WEIGHTS: Mapping[str, float] = {
 
 @metric("citation_recall", reads=CITATIONS, shows=("supported",))
 def citation_recall(supported: Sequence[bool]) -> float | None:
-    """What share of the answer's sentences is supported by what they cite.
+    """The share of the answer's sentences that their citations support.
 
     Formula: supported sentences / sentences that claim something. A sentence is supported when all that it
     cites can be opened and, taken together, supports it. Of citations beside the answer, those that can be
@@ -474,7 +474,7 @@ def citation_recall(supported: Sequence[bool]) -> float | None:
 
 @metric("citation_precision", reads=CITATIONS, shows=("relevant",))
 def citation_precision(relevant: Sequence[bool]) -> float:
-    """What share of the answer's citations helps to support its sentence.
+    """The share of the answer's citations that help to support their sentence.
 
     Formula: relevant citations / citations, the same place in one sentence counted once. A citation is
     relevant when its sentence is supported by all that it cites, unless the citation does not support the
@@ -507,7 +507,7 @@ def citation_f1(supported: Sequence[bool], relevant: Sequence[bool]) -> float | 
 
 @metric("citation_completeness", reads=CITATIONS, shows=("cited",))
 def citation_completeness(cited: Sequence[bool]) -> float | None:
-    """What share of the answer's claims is cited.
+    """The share of the answer's claims that has a citation.
 
     Formula: cited claims / claims. A claim is cited when its sentence has a citation, right or wrong; where
     the citations come beside the answer, when one of them supports it.
@@ -521,7 +521,7 @@ def citation_completeness(cited: Sequence[bool]) -> float | None:
 
 @metric("citation_correctness", reads=CITATIONS, shows=("correct",))
 def citation_correctness(correct: Sequence[bool]) -> float | None:
-    """What share of the citations supports a claim of its sentence.
+    """The share of the citations that supports a claim of its sentence.
 
     Formula: correct citations / citations, the same place in one sentence counted once. A citation is correct
     when it alone supports a claim of its sentence; where the citations come beside the answer, any claim.
@@ -535,7 +535,7 @@ def citation_correctness(correct: Sequence[bool]) -> float | None:
 
 @metric("citation_validity", reads=CITATIONS, shows=("opened",))
 def citation_validity(opened: Sequence[bool]) -> float | None:
-    """What share of the citations can be opened.
+    """The share of the citations that can be opened.
 
     Formula: valid citations / citations, the same place in one sentence counted once. A citation is valid
     when the characters are inside its document (inside the page where it has one), or there is a context of
@@ -553,7 +553,7 @@ def citation_validity(opened: Sequence[bool]) -> float | None:
 def overall_citation_accuracy(
     parts: Mapping[str, float | None], weights: Mapping[str, float] = OVERALL_WEIGHTS
 ) -> float | None:
-    """How good the citations of an answer are from every side, as one figure.
+    """The weighted mean of accuracy, validity and consistency of an answer's citations.
 
     Formula: 0.30 × citation_tolerance_jaccard + 0.30 × citation_validity + 0.25 × mean consistency + 0.15 ×
     (1 − hallucination_rate). The mean consistency is that of the claims' probabilities to be supported; an
@@ -578,7 +578,7 @@ def overall_citation_accuracy(
 
 @metric("factual_consistency", reads=CITATIONS, shows=("consistent",))
 def factual_consistency(consistent: Sequence[bool]) -> float | None:
-    """What share of the answer's claims is consistent with the sources, whatever the answer cites.
+    """The share of the answer's claims that is consistent with the sources, cited or not.
 
     Formula: consistent claims / claims. The sources are the contexts that came with the answer; without any,
     the documents that it cites or that are relevant to the question.
@@ -592,7 +592,7 @@ def factual_consistency(consistent: Sequence[bool]) -> float | None:
 
 @metric("hallucination_rate", reads=CITATIONS, higher_is_better=False, shows=("consistent",))
 def hallucination_rate(consistent: Sequence[bool]) -> float | None:
-    """What share of the answer's claims the sources do not support.
+    """The share of the answer's claims that the sources do not support.
 
     Formula: (claims − consistent claims) / claims, with the sources of factual_consistency; 1 −
     factual_consistency.

@@ -21,7 +21,7 @@ CORRECTNESS_WEIGHTS = (0.75, 0.25)
 
 @metric("faithfulness", reads=CLAIMS, shows=("by_contexts",), unless=("unclaimed",))
 def faithfulness(by_contexts: Sequence[bool]) -> float | None:
-    """What share of the answer's claims the contexts support.
+    """The share of the answer's claims that the contexts support.
 
     Formula: supported claims / claims of the answer.
 
@@ -35,7 +35,7 @@ def faithfulness(by_contexts: Sequence[bool]) -> float | None:
 
 @metric("hallucination", reads=CLAIMS, higher_is_better=False, shows=("by_contexts",), unless=("unclaimed",))
 def hallucination(by_contexts: Sequence[bool]) -> float | None:
-    """What share of the answer's claims the contexts do not support.
+    """The share of the answer's claims that the contexts do not support.
 
     Formula: claims that are not supported / claims of the answer = 1 − faithfulness.
 
@@ -55,7 +55,7 @@ def hallucination(by_contexts: Sequence[bool]) -> float | None:
     unless=("unclaimed", "reference_unclaimed"),
 )
 def claim_precision(agreed: Sequence[float]) -> float | None:
-    """What share of the answer's claims the reference makes too.
+    """The share of the answer's claims that the reference makes too.
 
     Formula: correct claims / claims of the answer; by words, the mean share of a claim's words that the
     reference has, those of the question left out.
@@ -72,7 +72,7 @@ def claim_precision(agreed: Sequence[float]) -> float | None:
     "claim_recall", reads=CLAIMS, version=3, shows=("reference_by_answer",), unless=("reference_unclaimed",)
 )
 def claim_recall(recalled: Sequence[float]) -> float | None:
-    """What share of the reference's claims the answer makes.
+    """The share of the reference's claims that the answer makes.
 
     Formula: recalled claims / claims of the reference; by words, the mean share of a claim's words that the
     answer has. Of several references the best counts.
@@ -105,7 +105,7 @@ def claim_f1(agreed: Sequence[float], recalled: Sequence[float]) -> float | None
 
 @metric("claim_hallucination", reads=CLAIMS, higher_is_better=False, unless=("unclaimed",))
 def claim_hallucination(by_reference: Sequence[bool], by_contexts: Sequence[bool]) -> float | None:
-    """What share of the answer's claims neither the contexts nor the reference support.
+    """The share of the answer's claims that neither the contexts nor the reference support.
 
     Formula: claims neither supported nor correct / claims. With faithfulness and self_knowledge it adds up
     to 1.
@@ -120,7 +120,7 @@ def claim_hallucination(by_reference: Sequence[bool], by_contexts: Sequence[bool
 
 @metric("self_knowledge", reads=CLAIMS, unless=("unclaimed",))
 def self_knowledge(by_reference: Sequence[bool], by_contexts: Sequence[bool]) -> float | None:
-    """What share of the answer's claims is right although no context says so.
+    """The share of the answer's claims that is correct but not supported by any context.
 
     Formula: claims that are correct and not supported / claims. With faithfulness and claim_hallucination
     it adds up to 1.
@@ -137,7 +137,7 @@ def self_knowledge(by_reference: Sequence[bool], by_contexts: Sequence[bool]) ->
 def context_utilization(
     reference_by_answer: Sequence[bool], reference_by_contexts: Sequence[bool]
 ) -> float | None:
-    """Of the reference's claims that the contexts contain, what share the answer makes.
+    """The share of the reference's claims in the contexts that the answer makes.
 
     Formula: claims of the reference both retrieved and recalled / claims of the reference retrieved.
 
@@ -152,7 +152,7 @@ def context_utilization(
     "noise_sensitivity", reads=CLAIMS, higher_is_better=False, unless=("unclaimed", "reference_unclaimed")
 )
 def noise_sensitivity(by_reference: Sequence[bool], by_useful_contexts: Sequence[bool]) -> float | None:
-    """What share of the answer's claims is wrong and taken from an otherwise relevant context.
+    """The share of the answer's claims that is wrong and comes from a relevant context.
 
     Formula: claims that are not correct and that a relevant context supports (``misled``) / claims. A
     context is relevant when it supports a claim of the reference.
@@ -167,7 +167,7 @@ def noise_sensitivity(by_reference: Sequence[bool], by_useful_contexts: Sequence
 
 @metric("answer_correctness", reads=CLAIMS, version=3, shows=("by_reference",), unless=("uncompared",))
 def answer_correctness(correctness: float) -> float:
-    """How right and complete the answer is, compared with the reference.
+    """The correctness and completeness of the answer, compared with the reference.
 
     Formula: by words, recall^(1 − w) × precision^w, over stems, Chinese pairs and values of numbers. Recall
     is the share of the reference's words that the answer says, those of the question at a quarter; precision
@@ -204,7 +204,7 @@ def share(flags: Sequence[float]) -> float | None:
 
 def _paired(first: Sequence[bool], second: Sequence[bool]) -> list[tuple[bool, bool]]:
     if len(first) != len(second):
-        raise UsageError(f"expected verdicts on the same claims, got {len(first)} and {len(second)}")
+        raise UsageError(f"expected one verdict of each kind per claim, got {len(first)} and {len(second)}")
     return list(zip(first, second, strict=True))
 
 
@@ -213,7 +213,7 @@ def _paired(first: Sequence[bool], second: Sequence[bool]) -> list[tuple[bool, b
 
 @metric("context_precision", reads=CLAIMS, shows=("relevant_contexts",), unless=("unsought",))
 def context_precision(relevant_contexts: Sequence[bool]) -> float | None:
-    """Whether the useful contexts come before the useless ones.
+    """The precision of the ranking: high if the useful contexts come first.
 
     Formula: the mean of precision@k over the ranks k that hold a useful context; 0 when none is useful. A
     context is useful when it supports a claim of the reference, or of the answer where the reference makes
@@ -235,7 +235,7 @@ def context_precision(relevant_contexts: Sequence[bool]) -> float | None:
 
 @metric("context_recall", reads=CLAIMS, shows=("truth_by_contexts",))
 def context_recall(truth_by_contexts: Sequence[bool]) -> float | None:
-    """How much of what the reference contexts say is in the contexts.
+    """The share of the reference contexts' claims that the contexts support.
 
     Formula: claims of the reference contexts that the contexts support / claims of the reference contexts.
 
@@ -249,7 +249,7 @@ def context_recall(truth_by_contexts: Sequence[bool]) -> float | None:
 
 @metric("context_claim_recall", reads=CLAIMS, shows=("reference_by_contexts",))
 def context_claim_recall(reference_by_contexts: Sequence[bool]) -> float | None:
-    """What share of the reference's claims is in the contexts.
+    """The share of the reference's claims that the contexts support.
 
     Formula: claims of the reference that the contexts support / claims of the reference.
 
@@ -266,7 +266,7 @@ def context_claim_recall(reference_by_contexts: Sequence[bool]) -> float | None:
 
 @metric("grounded_fraction", reads=CLAIMS, version=2, shows=("new_words",))
 def grounded_fraction(words: int, new_words: int) -> float | None:
-    """What share of the answer's content words and numbers is in the contexts or the question.
+    """The share of the answer's content words and numbers that is in the contexts or the question.
 
     Formula: 1 − new / all, over content words and numbers, each occurrence counted. Numbers are compared by
     their value; citations, a list of sources and courtesies do not count.
@@ -289,7 +289,7 @@ def grounded_fraction(words: int, new_words: int) -> float | None:
     shows=("new_words",),
 )
 def unsupported_tokens(words: int, new_words: int) -> float | None:
-    """How many content words and numbers of the answer are neither in the contexts nor in the question.
+    """The number of content words and numbers of the answer that are not in the contexts or the question.
 
     Formula: how many content words and numbers are new, each occurrence counted. Numbers are compared by
     their value; citations, a list of sources and courtesies do not count.
@@ -327,7 +327,7 @@ def rubric(grades: Mapping[str, float], weights: Mapping[str, float]) -> float:
 def rubric_pass(
     grades: Mapping[str, float], weights: Mapping[str, float], *, pass_at: float = 0.65, floor: float = 0.4
 ) -> float:
-    """Whether an answer passes a rubric: good enough as a whole, and not too bad in any criterion.
+    """1 if the weighted grade and each single grade of a rubric reach their minimum, else 0.
 
     Formula: 1 if rubric ≥ 0.65 and every grade ≥ 0.4, else 0; a rubric file may set both bounds.
 
@@ -343,7 +343,7 @@ def rubric_pass(
 
 @metric("relevance_grade", reads=RELEVANCE, is_share=False, shows=("context_grades",))
 def relevance_grade(context_grades: Sequence[float], *, k: int | None = None) -> float | None:
-    """How relevant the contexts are to the question, by a judge's grades from 0 to 3.
+    """The mean relevance of the contexts to the question, graded by a judge from 0 to 3.
 
     Formula: Σ grade / contexts, over the first k where there is a cut-off. 3: dedicated to the question, with
     the exact answer; 2: some answer, perhaps unclear or hidden amongst other things; 1: related, no answer;
@@ -359,7 +359,7 @@ def relevance_grade(context_grades: Sequence[float], *, k: int | None = None) ->
 
 @metric("judged_ndcg", reads=RELEVANCE, shows=("context_grades",))
 def judged_ndcg(context_grades: Sequence[float], *, k: int | None = None) -> float | None:
-    """Whether the contexts that a judge grades higher come before the others.
+    """The gain of the ranking of the contexts, by a judge's grades.
 
     Formula: DCG / ideal DCG with the gain grade / log2(rank + 1), over the first k. The ideal is the best
     order of what was retrieved: what was not retrieved has no grade. 0 where every grade is 0.
@@ -383,7 +383,7 @@ def _gain(grades: Sequence[float]) -> float:
 
 @metric("nugget_recall", reads=NUGGETS, shows=("held",), unless=("unknown",))
 def nugget_recall(held: Sequence[float]) -> float | None:
-    """What share of the nuggets the answer contains, partly contained ones counted half.
+    """The share of the nuggets that the answer contains; partly contained nuggets count half.
 
     Formula: (supported + 0.5 × partly supported nuggets) / nuggets, vital and okay alike ("all, lenient").
 
@@ -396,7 +396,7 @@ def nugget_recall(held: Sequence[float]) -> float | None:
 
 @metric("nugget_recall_strict", reads=NUGGETS, shows=("held",), unless=("unknown",))
 def nugget_recall_strict(held: Sequence[float]) -> float | None:
-    """What share of the nuggets the answer contains in full.
+    """The share of the nuggets that the answer contains in full.
 
     Formula: supported nuggets / nuggets, vital and okay alike ("all, strict").
 
@@ -409,7 +409,7 @@ def nugget_recall_strict(held: Sequence[float]) -> float | None:
 
 @metric("vital_nugget_recall", reads=NUGGETS, shows=("held",), unless=("unknown",))
 def vital_nugget_recall(held: Sequence[float], vital: Sequence[bool]) -> float | None:
-    """What share of the vital nuggets the answer contains, partly contained ones counted half.
+    """The share of the vital nuggets that the answer contains; partly contained nuggets count half.
 
     Formula: (supported + 0.5 × partly supported vital nuggets) / vital nuggets ("vital, lenient").
 
@@ -422,7 +422,7 @@ def vital_nugget_recall(held: Sequence[float], vital: Sequence[bool]) -> float |
 
 @metric("vital_nugget_recall_strict", reads=NUGGETS, shows=("held",), unless=("unknown",))
 def vital_nugget_recall_strict(held: Sequence[float], vital: Sequence[bool]) -> float | None:
-    """What share of the vital nuggets the answer contains in full.
+    """The share of the vital nuggets that the answer contains in full.
 
     Formula: supported vital nuggets / vital nuggets ("vital, strict"): what systems are ranked by in TREC.
 

@@ -214,13 +214,13 @@ def metric(
         raise UsageError(f"metric {name!r}: expected a view to read, one of {known}, got {shown(reads)}")
     for taken in (name, *aliases):
         if taken in _declared or taken in _aliases:
-            raise UsageError(f"metric {taken!r} is declared already")
+            raise UsageError(f"metric {taken!r} is already declared")
 
     def declare(function: F) -> F:
         fields, own = _parameters(name, function, reads)
         if decides and _NUMBER.search(str(inspect.signature(function).return_annotation)):
             raise UsageError(
-                f"metric {name!r}: a metric that decides returns a boolean, a grade or a state, not a number"
+                f"metric {name!r}: a deciding metric must return a boolean, a grade or a state, got a number"
             )
         for each in unless:
             if callable(each):
@@ -229,7 +229,7 @@ def metric(
         if unknown := [each for each in named if each not in _fields(reads)]:
             raise _no_field(name, unknown[0], reads)
         if unknown := [each for each in allowed or {} if each not in own]:
-            raise UsageError(f"metric {name!r}: no parameter {unknown[0]} of its own to allow values for")
+            raise UsageError(f"metric {name!r}: allowed: the function has no parameter {unknown[0]}")
         has_methods = any(each.methods for each in fields)
         _declared[name] = Metric(
             name,
@@ -258,7 +258,7 @@ def _fields(view: View) -> dict[str, Field]:
 
 def _no_field(name: str, unknown: str, view: View) -> UsageError:
     return UsageError(
-        f"metric {name!r}: the view {view.name} has no field {unknown!r}; it has {', '.join(_fields(view))}"
+        f"metric {name!r}: unknown field {unknown!r} of {view.name}. Available: {', '.join(_fields(view))}"
     )
 
 
@@ -273,7 +273,7 @@ def _parameters(
     own: dict[str, Any] = {}
     for each in inspect.signature(function).parameters.values():
         if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD, each.POSITIONAL_ONLY):
-            raise UsageError(f"metric {name!r}: expected parameters that have a name, got {each}")
+            raise UsageError(f"metric {name!r}: expected named parameters, got {each}")
         if each.name in given:
             fields.append(given[each.name])
         elif each.default is each.empty or (known is not None and each.name not in known):
@@ -281,7 +281,9 @@ def _parameters(
         elif each.kind is each.KEYWORD_ONLY:
             own[each.name] = each.default
     if not fields:
-        raise UsageError(f"metric {name!r}: it reads no field; {view.name} has {', '.join(given)}")
+        raise UsageError(
+            f"metric {name!r}: the function reads no field of {view.name}. Available: {', '.join(given)}"
+        )
     return tuple(fields), own
 
 
@@ -330,7 +332,7 @@ def _load_installed(name: str) -> None:
     if name not in _declared:
         INSTALLED.get(name)
         if name not in _declared:
-            raise UsageError(f"metric {name!r} cannot be loaded: its package declares no metric of that name")
+            raise UsageError(f"cannot load metric {name!r}: its package declares no metric with this name")
 
 
 def _find(name: str) -> Metric | None:
@@ -393,12 +395,12 @@ def _parsed(text: str) -> BoundMetric:
         _import_ours()
         raise unknown_metric(name, [*_known(), *INSTALLED.names()])
     if cut_off is not None and "k" in given:
-        raise UsageError(f"metric {shown(text)}: expected one cut-off, got two")
+        raise UsageError(f"metric {shown(text)}: expected one cutoff, got 2")
     if cut_off is not None:
         given["k"] = cut_off
     for key, value in given.items():
         if key not in declared.parameters:
-            raise UsageError(f"metric {shown(text)}: no parameter {key}; it is written {declared.signature}")
+            raise UsageError(f"metric {shown(text)}: unknown parameter {key}. Usage: {declared.signature}")
         given[key] = _checked(text, key, value, declared)
     if given.get("method", AUTO) not in (AUTO, *declared.methods):
         raise UnknownNameError(f"method of {declared.name}", given["method"], [AUTO, *declared.methods])
@@ -458,7 +460,7 @@ def _cut_off(text: str, digits: str) -> int:
     # Ten digits are enough for the largest; Python refuses to read more than 4,300.
     if digits.isascii() and digits.isdigit() and len(digits) <= 10 and 1 <= int(digits) <= _LARGEST_CUT_OFF:
         return int(digits)
-    expected = f"a cut-off that is a whole number from 1 to {_LARGEST_CUT_OFF:,}"
+    expected = f"a cutoff that is a whole number from 1 to {_LARGEST_CUT_OFF:,}"
     raise UsageError(f"metric {shown(text)}: expected {expected}, got {shown(digits)}")
 
 
@@ -480,7 +482,7 @@ def _of_type(text: str, key: str, value: Any, default: Any) -> Any:
         return value
     if type(default) is float and type(value) is int:
         return float(value)
-    raise UsageError(f"metric {shown(text)}: expected {key} to be like {default!r}, got {shown(value)}")
+    raise UsageError(f"metric {shown(text)}: expected {key} of the type of {default!r}, got {shown(value)}")
 
 
 @cache
@@ -495,7 +497,7 @@ def _docstring_parts(function: Callable[..., Any]) -> dict[str, str]:
     missing = [label for label in ("", "Formula", "Empty", "Source") if not parts.get(label)]
     if missing:
         lacking = ", ".join(label or "a first line" for label in missing)
-        raise UsageError(f"{function.__name__}: its docstring lacks {lacking}")
+        raise UsageError(f"{function.__name__}: the docstring lacks {lacking}")
     return parts
 
 
@@ -561,5 +563,5 @@ def check_metric(text: str) -> BoundMetric:
             raise
         raise unknown_metric(error.name, available_metrics()) from None
     if "chunks" in bound.metric.needs:
-        raise UsageError(f"metric {bound}: it judges all chunks of a corpus: use rag-eval retrieval")
+        raise UsageError(f"metric {bound} needs all chunks of a corpus. Use rag-eval retrieval")
     return bound

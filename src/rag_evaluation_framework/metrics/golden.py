@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @metric("entity_coverage", version=3, reads=GOLDEN, shows=("named",))
 def entity_coverage(named: Sequence[bool]) -> float:
-    """How many of the expected names and words the answer has.
+    """The share of the expected names and words that the answer contains.
 
     Formula: names that the answer has and does not deny / names expected. "A/B" is one name that either
     part fulfils. Asked who is the mayor, "Anna is not the mayor" does not name Anna. Compared after NFKC,
@@ -38,7 +38,7 @@ def entity_coverage(named: Sequence[bool]) -> float:
 
 @metric("relation_match", version=3, reads=GOLDEN, shows=("relation",))
 def relation_match(ends: Sequence[bool], relation: bool, direction: float) -> float:
-    """Whether the answer says that the two stand in the relation, the right way round.
+    """The correctness of the stated relation, including its direction.
 
     Formula: ends named / 2 × relation (1 expressed and not denied, else 0) × direction (1 right, or the
     relation has none; 0.5 not told; 0 wrong). An end that only the question names counts where the answer
@@ -60,7 +60,7 @@ def relation_match(ends: Sequence[bool], relation: bool, direction: float) -> fl
 
 @metric("milestone_recall", version=3, reads=GOLDEN, shows=("places",))
 def milestone_recall(places: Sequence[int | None]) -> float:
-    """How many of the expected steps the answer tells.
+    """The share of the expected steps that the answer covers.
 
     Formula: steps told / steps expected. A step is told where a sentence has three quarters of its units in
     order and close together, not denied: Chinese by the character, other words by their stems, numbers by
@@ -76,7 +76,7 @@ def milestone_recall(places: Sequence[int | None]) -> float:
 
 @metric("milestone_order", version=3, reads=GOLDEN, shows=("places",), unless=("untold",))
 def milestone_order(places: Sequence[int | None]) -> float:
-    """Whether the steps that the answer tells come in the expected order.
+    """The share of the covered steps that come in the expected order.
 
     Formula: longest subsequence of the steps told whose first mentions do not go back / steps told. It is the
     order of the text: "before that …" is read as later.
@@ -95,7 +95,7 @@ def milestone_order(places: Sequence[int | None]) -> float:
 
 @metric("hop_coverage", reads=GOLDEN, shows=("found_places",))
 def hop_coverage(found_places: int, hops: int) -> float:
-    """How many of the places that must be combined the system retrieved.
+    """The share of the places that must be combined that the system retrieved.
 
     Formula: min(places, hops) / hops. Where the sample has golden snippets, a place is one of those that a
     retrieved context holds, at least half of it; else it is a retrieved context that tells one of the steps,
@@ -113,7 +113,7 @@ def hop_coverage(found_places: int, hops: int) -> float:
 
 @metric("turn_correctness", version=4, reads=GOLDEN, shows=("turns",))
 def turn_correctness(turns: Sequence[float]) -> float:
-    """How far the answers of a conversation, turn by turn, say what they should.
+    """The mean correctness of the answers of a conversation, turn by turn.
 
     Formula: mean over the assistant's turns of: the share of what the reference says beyond its question and
     the turns before that the answer says too (Chinese by characters in pairs or more, other words by their
@@ -132,7 +132,7 @@ def turn_correctness(turns: Sequence[float]) -> float:
 
 @metric("context_turn_correctness", version=4, reads=GOLDEN, shows=("dependent_turns",))
 def context_turn_correctness(dependent_turns: Sequence[float]) -> float:
-    """How far the answers say what they should in the turns that cannot be answered without those before.
+    """The mean correctness of the answers in the turns that depend on earlier turns.
 
     Formula: turn_correctness over the assistant's turns that have context_needs alone.
 

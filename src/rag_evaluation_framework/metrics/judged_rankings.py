@@ -23,9 +23,9 @@ Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
 
 # Why a query is left out, in the order in which reports list them.
-NOT_JUDGED = "no judgements for this query"
+NOT_JUDGED = "no judgments for this query"
 NOT_RETRIEVED = "not in the run"
-NOTHING_RELEVANT = "no relevant document among its judgements"
+NOTHING_RELEVANT = "no relevant document among its judgments"
 
 # Stands in ``grades`` for a retrieved document without a judgement, and for ranks beyond a list's end.
 UNJUDGED = -1
@@ -171,7 +171,7 @@ def capped(issues: Iterable[Issue]) -> list[Issue]:
     """Return the first issues, and how many more there are: a wrong column makes one on every line."""
     every = list(issues)
     more = len(every) - _SHOWN_ISSUES
-    last = [Issue("more", "no further problems", f"{more} more like these")] if more > 0 else []
+    last = [Issue("more", "no more problems", f"{more:,} more")] if more > 0 else []
     return [*every[:_SHOWN_ISSUES], *last]
 
 
@@ -419,9 +419,9 @@ def check_arrays(qrels: QrelArrays, run: IdArray) -> None:
     for name, array in (("qrels", ids), ("grades", grades), ("run", run)):
         if not (isinstance(array, np.ndarray) and array.ndim == 2 and array.dtype.kind in "iu"):
             kind = getattr(array, "dtype", type(array).__name__)
-            raise invalid(name, "an array of integers with two dimensions", f"{np.ndim(array)} of {kind}")
+            raise invalid(name, "a two-dimensional array of integers", f"{np.ndim(array)} of {kind}")
     if len(ids) != len(run):
-        raise invalid("run", f"a row for each of the {len(ids)} queries of the qrels", len(run))
+        raise invalid("run", f"one row per query of the qrels ({len(ids)})", len(run))
     if ids.shape != grades.shape:
         raise invalid("grades", f"the shape {ids.shape} of the ids", grades.shape)
     if run.size == 0 or ids.size == 0:
@@ -437,7 +437,7 @@ def _row_issues(columns: IdArray, name: str, rows: npt.NDArray[np.int64]) -> lis
     wrong = {
         "document ids of 0 or more, or padding of -1": (columns < PADDING).any(axis=0),
         "padding only at the end of a row": (is_padding[:-1] & ~is_padding[1:]).any(axis=0),
-        "each document once": _holds_twice(columns),
+        "unique documents": _holds_twice(columns),
     }
     return [
         Issue("document", expected, shown(columns[:, row].tolist()), f"{name}[{rows[row]}]")

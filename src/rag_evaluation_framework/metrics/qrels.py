@@ -221,8 +221,8 @@ class RankedLists:
                     Issue("document", "a document id", shown(document), f"run[{query!r}][{rank - 1}]")
                 )
             elif first.setdefault(document, rank) != rank:
-                found = f"{shown(document)} at rank {first[document]} and again at rank {rank}"
-                issues.append(Issue("duplicate-document", "each document once", found, f"run[{query!r}]"))
+                found = f"duplicate {shown(document)} at ranks {first[document]} and {rank}"
+                issues.append(Issue("duplicate-document", "unique documents", found, f"run[{query!r}]"))
         return issues
 
 
@@ -342,7 +342,7 @@ class ScoredDocuments:
             by_identifier = sorted(scored, reverse=self.ties == "trec_eval")
         except TypeError:
             kinds = sorted({type(document).__name__ for document in scored})
-            raise invalid("run", "document ids of one type, to break a tie", kinds) from None
+            raise invalid("run", "document ids of one type to break ties", kinds) from None
         return sorted(by_identifier, key=scores.__getitem__, reverse=True)
 
 

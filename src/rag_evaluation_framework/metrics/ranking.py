@@ -66,7 +66,7 @@ def reading_for(metrics: Iterable[BoundMetric]) -> Reading:
 
 @metric("hit", reads=RANKING, aliases=("success", "Success"))
 def hit(judged: JudgedRankings, *, k: int | None = None) -> Floats:
-    """Whether any relevant document is among the first k.
+    """1 if any relevant document is among the first k, else 0.
 
     Formula: 1 if some rank <= k holds a relevant document, else 0
 
@@ -121,7 +121,7 @@ def recall(judged: JudgedRankings, *, k: int | None = None) -> Floats:
 
 @metric("set_f", reads=RANKING, aliases=("set_F",))
 def set_f(judged: JudgedRankings) -> Floats:
-    """Precision and recall of all that was retrieved in one figure, whatever its order.
+    """The harmonic mean of precision and recall of everything retrieved, in any order.
 
     Formula: 2 * relevant retrieved / (retrieved + relevant), their harmonic mean
 
@@ -134,7 +134,7 @@ def set_f(judged: JudgedRankings) -> Floats:
 
 @metric("set_map", reads=RANKING)
 def set_map(judged: JudgedRankings) -> Floats:
-    """The product of precision and recall of all that was retrieved, whatever its order.
+    """The product of precision and recall of everything retrieved, in any order.
 
     Formula: relevant retrieved / retrieved * relevant retrieved / relevant
 
@@ -147,7 +147,7 @@ def set_map(judged: JudgedRankings) -> Floats:
 
 @metric("set_relative_precision", reads=RANKING, aliases=("set_relative_P",))
 def set_relative_precision(judged: JudgedRankings) -> Floats:
-    """The precision of all that was retrieved, over the best that so many documents could reach.
+    """The precision of everything retrieved, relative to the best possible at this length.
 
     Formula: relevant retrieved / min(retrieved, relevant)
 
@@ -160,7 +160,7 @@ def set_relative_precision(judged: JudgedRankings) -> Floats:
 
 @metric("ndcg", reads=RANKING, aliases=("ndcg_cut", "nDCG"), allowed={"gain": ("linear", "exponential")})
 def ndcg(judged: JudgedRankings, *, k: int | None = None, gain: str = "linear") -> Floats:
-    """How much of the gain of the best possible first k ranks the ranking delivers.
+    """The gain of the first k ranks, relative to the gain of the best possible ranking.
 
     Formula: DCG@k / ideal DCG@k, where DCG@k is the sum over ranks <= k of gain / log2(rank + 1); the gain
     is the grade, or 2^grade - 1 with gain=exponential; the ideal ranks every judged document by grade
@@ -178,7 +178,7 @@ def ndcg(judged: JudgedRankings, *, k: int | None = None, gain: str = "linear") 
 
 @metric("mrr", reads=RANKING, aliases=("recip_rank", "RR"))
 def mrr(judged: JudgedRankings, *, k: int | None = None) -> Floats:
-    """How near the top the first relevant document is.
+    """The reciprocal rank of the first relevant document.
 
     Formula: 1 / rank of the first relevant document, 0 if there is none (or none in the first k)
 
@@ -193,7 +193,7 @@ def mrr(judged: JudgedRankings, *, k: int | None = None) -> Floats:
 
 @metric("map", reads=RANKING, aliases=("map_cut", "AP", "MAP"))
 def average_precision(judged: JudgedRankings, *, k: int | None = None) -> Floats:
-    """The precision at each relevant document, averaged over all that should have been found.
+    """The mean precision at the ranks of the relevant documents.
 
     Formula: sum over relevant documents at ranks <= k of (relevant at or above it / its rank), / relevant
 
@@ -206,7 +206,7 @@ def average_precision(judged: JudgedRankings, *, k: int | None = None) -> Floats
 
 @metric("r-precision", reads=RANKING, aliases=("r_precision", "Rprec", "RPrec"))
 def r_precision(judged: JudgedRankings) -> Floats:
-    """The precision at as many ranks as there are relevant documents.
+    """The precision at rank R, where R is the number of relevant documents.
 
     Formula: relevant in the first R / R, where R counts the relevant documents
 
@@ -223,7 +223,7 @@ def r_precision(judged: JudgedRankings) -> Floats:
 
 @metric("bpref", reads=RANKING, aliases=("Bpref", "BPref"))
 def bpref(judged: JudgedRankings) -> Floats:
-    """How rarely judged non-relevant documents rank above relevant ones; unjudged ones are ignored.
+    """The share of judged non-relevant documents ranked below relevant ones; unjudged ones are ignored.
 
     Formula: 1/R * sum over retrieved relevant documents of 1 - min(n, R) / min(N, R), where n counts the
     judged non-relevant documents above it, N all judged non-relevant ones and R the relevant ones
@@ -241,7 +241,7 @@ def bpref(judged: JudgedRankings) -> Floats:
 
 @metric("rbp", reads=RANKING, aliases=("RBP",), allowed={"p": Within(0, 1, is_open=True)})
 def rbp(judged: JudgedRankings, *, k: int | None = None, p: float = 0.8) -> Floats:
-    """What a user gains who looks at the next rank with probability p; binary relevance.
+    """The expected gain of a user who goes on to the next rank with probability p; binary relevance.
 
     Formula: (1 - p) * sum over relevant documents of p^(rank - 1)
 
@@ -269,7 +269,7 @@ def err(judged: JudgedRankings, *, k: int | None = None, max_grade: int = 4) -> 
     if highest > max_grade:
         raise UsageError(
             f"err(max_grade={max_grade}): expected no grade above {max_grade}, got {highest}; "
-            f"write err(max_grade={highest})"
+            f"use err(max_grade={highest})"
         )
     satisfied = (np.exp2(np.maximum(judged.grades, 0).astype(np.float64)) - 1.0) / 2.0**max_grade
     reached = np.ones_like(satisfied)
@@ -279,7 +279,7 @@ def err(judged: JudgedRankings, *, k: int | None = None, max_grade: int = 4) -> 
 
 @metric("hole", reads=RANKING, higher_is_better=False, aliases=("holes",))
 def hole(judged: JudgedRankings, *, k: int | None = None) -> Floats:
-    """The share of the first k retrieved documents that nobody judged; high values make the rest doubtful.
+    """The share of the first k retrieved documents without a judgment; high values weaken other metrics.
 
     Formula: unjudged in the first k / min(k, retrieved)
 
@@ -427,7 +427,7 @@ def _ranking_metrics(metrics: Iterable[str | BoundMetric]) -> list[BoundMetric]:
     if others:
         raise UsageError(f"evaluate_ranking: expected ranking metrics, got {', '.join(others)}")
     if not bound:
-        raise UsageError("evaluate_ranking: expected at least one metric, got none")
+        raise UsageError("evaluate_ranking: metrics is empty")
     return bound
 
 

@@ -11,7 +11,7 @@ from rag_evaluation_framework.metrics.views import CONDUCT
 
 @metric("toxicity", reads=CONDUCT, shows=("clean",))
 def toxicity(clean: float, total: float = 1.0) -> float:
-    """How clean the answer is of abusive language: 1 is clean.
+    """The absence of abusive language in the answer: 1 is clean.
 
     Formula: sentences without a word of the lexicon / sentences (lexicon: swear words and slurs, English and
     Chinese; it sees no insult in clean words), or the judge's rating, 1 for clean (judge).
@@ -25,7 +25,7 @@ def toxicity(clean: float, total: float = 1.0) -> float:
 
 @metric("bias", reads=CONDUCT, shows=("unbiased",))
 def bias(unbiased: float) -> float:
-    """How free the answer is of prejudice against groups of people: 1 is clean.
+    """The absence of prejudice against groups of people in the answer: 1 is clean.
 
     Formula: the judge's rating, 1 for clean. There is no honest method without a judge.
 
@@ -66,12 +66,12 @@ def _undecided(may_decline: bool) -> str | None:
     """Say why no metric has a value: the reference may be a refusal, or a fact that sounds like one."""
     if not may_decline:
         return None
-    return "the reference sounds like a refusal, and the sample does not say that it expects one"
+    return "the reference sounds like a refusal, but the sample does not declare one"
 
 
 @_of_class("refusal_recall", version=4, unless=(_expects_an_answer, "unclear"))
 def refusal_recall(answer_class: str) -> float:
-    """Whether the system declined where the sample expects a refusal.
+    """The share of the questions with an expected refusal that the system refused.
 
     Formula: 1 if the answer is a refusal or says that it does not know, else 0; the mean is over the samples
     that expect a refusal.
@@ -86,7 +86,7 @@ def refusal_recall(answer_class: str) -> float:
 
 @_of_class("over_refusal", higher_is_better=False, unless=(_expects_a_refusal,))
 def over_refusal(answer_class: str) -> float:
-    """Whether the system declined where the sample expects an answer.
+    """The share of the answerable questions that the system refused.
 
     Formula: 1 if the answer is a refusal or says that it does not know, else 0; the mean is over the samples
     that expect an answer.
@@ -101,7 +101,7 @@ def over_refusal(answer_class: str) -> float:
 
 @_of_class("dont_know", higher_is_better=False, unless=(_expects_a_refusal,))
 def dont_know(answer_class: str) -> float:
-    """Whether the system said that it does not know where the sample expects an answer.
+    """The share of the answerable questions to which the system said that it doesn't know.
 
     Formula: 1 if the answer says that it does not know, else 0: the part of over_refusal that more or better
     contexts might cure.

@@ -90,7 +90,7 @@ def positions(side: str, spans: Sequence[Span]) -> IntArray:
     try:
         return np.fromiter(map(attrgetter(side), spans), np.int64, len(spans))
     except OverflowError as error:
-        issue = Issue("invalid-span", f"a position up to {LARGEST_POSITION}", "a larger one", side)
+        issue = Issue("invalid-span", f"a position up to {LARGEST_POSITION}", "a larger number", side)
         raise InputError([issue]) from error
 
 
@@ -264,7 +264,7 @@ def _fraction(name: str, retrieved: Sequence[Span], relevant: Sequence[Span]) ->
 
 @metric("span_recall", reads=HITS)
 def span_recall(retrieved_spans: Sequence[Span], relevant_spans: Sequence[Span]) -> float:
-    """What share of the relevant characters was retrieved.
+    """The share of the relevant characters that was retrieved.
 
     Formula: |retrieved ∩ relevant| / |relevant|, in characters, each once.
 
@@ -281,7 +281,7 @@ def _nothing_retrieved(retrieved_spans: Sequence[Span]) -> str | None:
 
 @metric("span_precision", reads=HITS, unless=(_nothing_retrieved,))
 def span_precision(retrieved_spans: Sequence[Span], relevant_spans: Sequence[Span]) -> float:
-    """What share of the retrieved characters is relevant.
+    """The share of the retrieved characters that is relevant.
 
     Formula: |retrieved ∩ relevant| / |retrieved|, in characters, each once.
 
@@ -294,7 +294,7 @@ def span_precision(retrieved_spans: Sequence[Span], relevant_spans: Sequence[Spa
 
 @metric("span_iou", reads=HITS)
 def span_iou(retrieved_spans: Sequence[Span], relevant_spans: Sequence[Span]) -> float:
-    """How far the retrieved and the relevant characters are the same.
+    """The overlap of the retrieved and the relevant characters (intersection over union).
 
     Formula: |retrieved ∩ relevant| / |retrieved ∪ relevant|, in characters, each once.
 
@@ -320,7 +320,7 @@ def span_f1(retrieved_spans: Sequence[Span], relevant_spans: Sequence[Span]) -> 
 
 @metric("span_precision_unmerged", reads=HITS, unless=(_nothing_retrieved,))
 def span_precision_unmerged(retrieved_spans: Sequence[Span], relevant_spans: Sequence[Span]) -> float:
-    """What share of the retrieved text is relevant, where text retrieved twice is text read twice.
+    """The share of the retrieved text that is relevant; text retrieved twice counts twice.
 
     Formula: |retrieved ∩ relevant| / sum of the lengths of the retrieved spans. The numerator counts each
     character once, the denominator as often as it was retrieved.
@@ -334,7 +334,7 @@ def span_precision_unmerged(retrieved_spans: Sequence[Span], relevant_spans: Seq
 
 @metric("span_iou_unmerged", reads=HITS)
 def span_iou_unmerged(retrieved_spans: Sequence[Span], relevant_spans: Sequence[Span]) -> float:
-    """How far retrieved and relevant text are the same, where text retrieved twice counts twice against.
+    """The overlap of the retrieved and the relevant text; text retrieved twice counts twice.
 
     Formula: |retrieved ∩ relevant| / (sum of the lengths of the retrieved spans + relevant characters that
     were not retrieved).
@@ -350,7 +350,7 @@ def span_iou_unmerged(retrieved_spans: Sequence[Span], relevant_spans: Sequence[
 def precision_omega(
     chunk_spans: Sequence[Span], relevant_spans: Sequence[Span], *, touching: bool = False
 ) -> float:
-    """The best precision a chunking allows: that of a retriever which finds exactly the chunks it needs.
+    """The highest precision that the chunking allows, with perfect retrieval.
 
     It judges the chunking alone, so its first argument is every chunk of the corpus, not what was retrieved.
 
@@ -488,7 +488,7 @@ def _omega(corpus: SpanColumns, expected: SpanColumns, *, touching: bool, querie
 
 @metric("chunk_recall", reads=HITS)
 def chunk_recall(retrieved_ids: Sequence[str], relevant_ids: Sequence[str]) -> float:
-    """What share of the relevant chunks was retrieved.
+    """The share of the relevant chunks that was retrieved.
 
     Formula: |retrieved ∩ relevant| / |relevant|.
 
@@ -506,7 +506,7 @@ def _no_chunk_retrieved(retrieved_ids: Sequence[str]) -> str | None:
 
 @metric("chunk_precision", reads=HITS, unless=(_no_chunk_retrieved,))
 def chunk_precision(retrieved_ids: Sequence[str], relevant_ids: Sequence[str]) -> float:
-    """What share of the retrieved chunks is relevant.
+    """The share of the retrieved chunks that is relevant.
 
     Formula: |retrieved ∩ relevant| / |retrieved|.
 

@@ -34,7 +34,7 @@ class ToolCall(NamedTuple):
 
 @metric("hop_recall", reads=STEPS, shows=("hops",))
 def hop_recall(hops: Sequence[Hop]) -> float | None:
-    """How many of the relevant documents each retrieval of a trace finds by itself.
+    """The mean recall of the single retrievals of a trace.
 
     Formula: mean over the retrievals of relevant documents that it found / relevant documents. What all of
     them find together is recall.
@@ -48,7 +48,7 @@ def hop_recall(hops: Sequence[Hop]) -> float | None:
 
 @metric("hop_precision", reads=STEPS, shows=("hops",))
 def hop_precision(hops: Sequence[Hop]) -> float | None:
-    """How many of the documents that each retrieval of a trace returns are relevant.
+    """The mean precision of the single retrievals of a trace.
 
     Formula: mean over the retrievals that returned anything of relevant documents / documents returned.
 
@@ -62,7 +62,7 @@ def hop_precision(hops: Sequence[Hop]) -> float | None:
 
 @metric("hop_gain", reads=STEPS, shows=("hops",))
 def hop_gain(hops: Sequence[Hop]) -> float | None:
-    """How many retrievals of a trace find something relevant that none before them had found.
+    """The share of the retrievals of a trace that find a new relevant document.
 
     Formula: retrievals that found a new relevant document / retrievals.
 
@@ -75,7 +75,7 @@ def hop_gain(hops: Sequence[Hop]) -> float | None:
 
 @metric("hop_usefulness", reads=STEPS)
 def hop_usefulness(useful_hops: Sequence[bool]) -> float | None:
-    """How many retrievals of a trace find a text that supports something the reference says.
+    """The share of the retrievals of a trace that find text that supports the reference.
 
     Formula: retrievals one of whose texts supports a claim of the reference / retrievals.
 
@@ -100,11 +100,11 @@ def needless(steps: Sequence[Step]) -> dict[str, str]:
         asked = (step.kind, step.name, step.query, step.arguments)
         # Without what was asked, two steps cannot be told to be the same.
         if asked in done and (step.query or step.arguments is not None):
-            found[step.span] = "the same as before"
+            found[step.span] = "repeats an earlier step"
         elif step.kind == "retrieval" and step.found is not None and step.error is None:
             documents = {each.names or each.context for each in step.found}
             if seen and documents <= seen:
-                found[step.span] = "nothing that was not found before"
+                found[step.span] = "finds nothing new"
             seen |= documents
         if step.error is None:
             done.append(asked)
@@ -113,8 +113,7 @@ def needless(steps: Sequence[Step]) -> dict[str, str]:
 
 @metric("needless_steps", reads=STEPS, higher_is_better=False, shows=("steps",))
 def needless_steps(steps: Sequence[Step]) -> float | None:
-    """How many of the retrievals and tool calls are needless: they repeat an earlier one, or find nothing
-    new.
+    """The share of the retrievals and tool calls that repeat an earlier step or find nothing new.
 
     Formula: (those that repeat an earlier one that did not fail + retrievals that return no new document) /
     retrievals and tool calls.
@@ -129,7 +128,7 @@ def needless_steps(steps: Sequence[Step]) -> float | None:
 
 @metric("failed_steps", reads=STEPS, higher_is_better=False)
 def failed_steps(steps: Sequence[Step]) -> float | None:
-    """How many of the steps of a trace end in an error.
+    """The share of the steps of a trace that end in an error.
 
     Formula: steps whose span has the status error / steps.
 
@@ -142,7 +141,7 @@ def failed_steps(steps: Sequence[Step]) -> float | None:
 
 @metric("tool_called", reads=STEPS, shows=("expected_tools",))
 def tool_called(steps: Sequence[Step], expected_tools: Sequence[ToolCall]) -> float:
-    """How many of the tools that should be called are called.
+    """The share of the expected tool calls that the system made.
 
     Formula: expected calls that are matched, by name, to a call of their own / expected calls.
 
@@ -155,7 +154,7 @@ def tool_called(steps: Sequence[Step], expected_tools: Sequence[ToolCall]) -> fl
 
 @metric("tool_arguments", reads=STEPS, shows=("expected_tools",))
 def tool_arguments(steps: Sequence[Step], expected_tools: Sequence[ToolCall]) -> float | None:
-    """How many of the expected calls are made with the arguments that are expected.
+    """The share of the expected tool calls that have the expected arguments.
 
     Formula: expected calls with arguments for which a call of that name has these arguments, whatever others
     it has / expected calls with arguments. Numbers count by their value, texts as they are.
@@ -200,13 +199,13 @@ _OF_KIND = {"kind": STEP_KINDS}
 def _of(steps: Sequence[Step], kind: str) -> list[Step]:
     of_kind = [step for step in steps if step.kind == kind]
     if not of_kind:
-        raise NoValueError(f"the trace has no step of the kind {kind}")
+        raise NoValueError(f"the trace has no {kind} step")
     return of_kind
 
 
 @metric("step_time", reads=STEPS, higher_is_better=False, is_share=False, allowed=_OF_KIND)
 def step_time(steps: Sequence[Step], *, kind: str = "model") -> float | None:
-    """How long the steps of a kind took together, in milliseconds.
+    """The total time of the steps of a kind, in milliseconds.
 
     Formula: the sum over the steps of the kind (retrieval, rerank, tool, model, embedding) of end - beginning
     of their spans; steps that run side by side count in full.
@@ -222,7 +221,7 @@ def step_time(steps: Sequence[Step], *, kind: str = "model") -> float | None:
 
 @metric("step_tokens", reads=STEPS, higher_is_better=False, is_share=False, allowed=_OF_KIND)
 def step_tokens(steps: Sequence[Step], *, kind: str = "model") -> float | None:
-    """How many tokens the steps of a kind took, read and written.
+    """The total of input and output tokens of the steps of a kind.
 
     Formula: the sum over the steps of the kind of input tokens + output tokens.
 
@@ -238,7 +237,7 @@ def step_tokens(steps: Sequence[Step], *, kind: str = "model") -> float | None:
 
 @metric("step_count", reads=STEPS, higher_is_better=False, is_share=False, allowed=_OF_KIND)
 def step_count(steps: Sequence[Step], *, kind: str = "retrieval") -> float:
-    """How many steps of a kind a trace has: retrieval (its hops), rerank, tool, model or embedding.
+    """The number of steps of a kind in a trace: retrieval (hops), rerank, tool, model or embedding.
 
     Formula: the number of spans of the kind; of one within another of its kind, the outer one counts.
 

@@ -182,7 +182,7 @@ def checked_references(reference: str | Sequence[str]) -> list[str]:
     for number, text in enumerate(references):
         if not isinstance(text, str) or not text.strip():
             path = "reference" if isinstance(reference, str) else f"reference[{number}]"
-            raise invalid(path, "a text that is not empty", text, code="empty-reference")
+            raise invalid(path, "text", text, code="empty-reference")
     return references
 
 
@@ -193,7 +193,7 @@ _WHOLE = late_pattern(rf"[{_LATIN}]+(?:(?<=\d)(?:\.(?=\d)|,(?=\d{{3}}(?!\d)))[{_
 
 @metric("string_match", reads=TEXTS, version=2)
 def string_match(answer: str, reference: str | Sequence[str], *, alternatives: bool = False) -> float:
-    """Whether the expected text is in the answer.
+    """1 if the answer contains the expected text, else 0.
 
     Formula: 1 if the reference stands in the answer, both after NFKC, case folding and with single spaces,
     else 0. Latin letters and digits match as whole words and numbers: "5" stands neither in "15" nor in
@@ -217,7 +217,7 @@ def _whole_words(text: str) -> str:
 
 @metric("exact_match", reads=TEXTS)
 def exact_match(answer: str, reference: str | Sequence[str]) -> float:
-    """Whether the answer is the expected text, up to case, punctuation and English articles.
+    """1 if the answer is the expected text, except for case, punctuation and English articles, else 0.
 
     Formula: 1 if both are equal after NFKC, case folding, and removing punctuation, "a", "an", "the" and
     surplus white space, else 0. A text that is nothing but these keeps them.
@@ -231,7 +231,7 @@ def exact_match(answer: str, reference: str | Sequence[str]) -> float:
 
 @metric("token_f1", reads=TEXTS)
 def token_f1(answer: str, reference: str | Sequence[str]) -> float:
-    """How many tokens answer and reference share, as an F-measure.
+    """The overlap of tokens of the answer and the reference, as an F1 score.
 
     Formula: 2 × shared / (tokens of the answer + tokens of the reference); a token shared several times
     counts as often as it occurs in both. Texts as in exact_match; Chinese and kana by the character.
@@ -251,12 +251,12 @@ def _no_units(reference: str | Sequence[str], *, variant: str = "rougeL") -> str
     fewest = 2 if variant == "rouge2" else 1  # of tokens, to make up one unit
     if any(len(word_tokens(text)) >= fewest for text in checked_references(reference)):
         return None
-    return f"the reference has no units of {variant}: no answer could share one"
+    return f"the reference has no units of {variant}"
 
 
 @metric("rouge", reads=TEXTS, unless=(_no_units,), allowed={"variant": ROUGE_VARIANTS})
 def rouge(answer: str, reference: str | Sequence[str], *, variant: str = "rougeL") -> float:
-    """How much of the reference's wording the answer has: n-grams or longest common subsequence.
+    """The overlap of n-grams, or of the longest common subsequence, of the answer and the reference.
 
     Formula: 2 × shared / (units of the answer + units of the reference). Shared and units are unigrams
     (``rouge1``), bigrams (``rouge2``), or the longest common subsequence and tokens (``rougeL``). Tokens
@@ -278,7 +278,7 @@ def rouge(answer: str, reference: str | Sequence[str], *, variant: str = "rougeL
 
 @metric("bleu", reads=TEXTS)
 def bleu(answer: str, reference: str | Sequence[str]) -> float:
-    """How precisely the answer's n-grams follow the reference, short answers punished.
+    """The precision of the answer's n-grams against the reference, with a penalty for short answers.
 
     Formula: brevity penalty × geometric mean of the precisions of 1- to 4-grams (fewer when the answer is
     shorter); the j-th order without a match has precision 1 / (2^j × n-grams). Tokens by mteval-v13a;
@@ -293,7 +293,7 @@ def bleu(answer: str, reference: str | Sequence[str]) -> float:
 
 @metric("chrf", reads=TEXTS)
 def chrf(answer: str, reference: str | Sequence[str]) -> float:
-    """How many character n-grams answer and reference share, recall weighted twice.
+    """The overlap of character n-grams of the answer and the reference, with recall weighted twice.
 
     Formula: F2 of precision and recall, each averaged over the orders 1 to 6 that both texts have; white
     space is left out. Case counts.
@@ -310,7 +310,7 @@ def chrf(answer: str, reference: str | Sequence[str]) -> float:
 
 @metric("answer_similarity", reads=LIKENESS, version=3)
 def answer_similarity(to_reference: float) -> float:
-    """How alike answer and reference are: at 0.8 nine of ten answers are right, at 0.5 half of them.
+    """The similarity of answer and reference: at 0.8, 9 of 10 answers are correct; at 0.5, half of them.
 
     Formula: answer_correctness by words, c, on the scale that people's verdicts give: straight lines from 0
     at c = 0 to 0.5 at c = 0.349, 0.8 at c = 0.783 and 1 at c = 1, where right and wrong answers are equally
@@ -338,7 +338,7 @@ def wording_similarity(answer: str, reference: str | Sequence[str]) -> float:
 
 @metric("answer_relevancy", reads=LIKENESS, version=2, shows=("to_question",))
 def answer_relevancy(to_question: float, *, answered: bool) -> float:
-    """How far the answer is about the question; whether it is right is not asked.
+    """The relevance of the answer to the question; correctness is not scored.
 
     Formula: 0 for an answer that refuses, does not know or asks back; else the likeness, cut to 0–1. The
     likeness is the cosine of question and answer (embedding), or 1, 0.5, 0 for fully, partly, not addressed

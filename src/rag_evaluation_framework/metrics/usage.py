@@ -8,7 +8,7 @@ from rag_evaluation_framework.metrics.views import USAGE
 
 @metric("latency", reads=USAGE, higher_is_better=False, is_share=False)
 def latency(latency_ms: float) -> float:
-    """How long the answer took, in milliseconds: the attempt that succeeded, without those before it.
+    """The time to the whole answer, in milliseconds, of the successful attempt only.
 
     Formula: the time from the request to the whole answer.
 
@@ -21,7 +21,7 @@ def latency(latency_ms: float) -> float:
 
 @metric("tokens", reads=USAGE, higher_is_better=False, is_share=False)
 def tokens(input_tokens: int, output_tokens: int) -> float:
-    """How many tokens the answer took, read and written.
+    """The total of input and output tokens of the answer.
 
     Formula: input tokens + output tokens.
 
@@ -34,7 +34,7 @@ def tokens(input_tokens: int, output_tokens: int) -> float:
 
 @metric("cost", reads=USAGE, higher_is_better=False, is_share=False)
 def cost(cost_usd: float) -> float:
-    """What the answer cost, in US dollars.
+    """The cost of the answer, in US dollars.
 
     Formula: the cost that the system reports.
 

@@ -49,7 +49,7 @@ ENGLISH_AND_CHINESE = ("en", "zh")
 
 LOCATED = "golden_context"
 """What a metric of spans needs of a sample whose relevant characters are looked up, not marked."""
-NO_TRUTH = "the dataset has no relevant {} for it"
+NO_TRUTH = "the dataset has no relevant {} for this sample"
 """Why what was retrieved cannot be held against anything."""
 NO_HITS = "the system does not report what it retrieved"
 """Why it cannot be scored what was retrieved."""
@@ -160,11 +160,11 @@ _traced = partial(Field, method="trace")
 TEXTS = View(
     "texts",
     (
-        _lexical("question", ("question",), "what was asked last"),
-        _lexical("answer", ("answer",), "what the system answered"),
-        _expected("reference", ("reference",), "the expected answer, in one of its readings"),
-        _lexical("contexts", ("contexts",), "what was retrieved, text by text"),
-        _lexical("reference_contexts", ("reference_contexts",), "what should be retrieved"),
+        _lexical("question", ("question",), "the last question of the user"),
+        _lexical("answer", ("answer",), "the answer of the system"),
+        _expected("reference", ("reference",), "the expected answer; of several, one at a time"),
+        _lexical("contexts", ("contexts",), "the retrieved passages"),
+        _lexical("reference_contexts", ("reference_contexts",), "the expected passages"),
     ),
     "texts",
     by_turn=True,
@@ -177,16 +177,16 @@ LIKENESS = View(
         Field(
             "to_reference",
             ("answer", "reference"),
-            "how alike answer and reference are, from 0 to 1",
+            "similarity of the answer and the reference, from 0 to 1",
             methods=("lexical", "embedding"),
             method=CALIBRATED_MATCH,
             languages=ENGLISH_AND_CHINESE,
             counts_empty=True,
         ),
         _relevancy(
-            "to_question", doc="how far the answer addresses the question, from 0 to 1", counts_empty=True
+            "to_question", doc="relevance of the answer to the question, from 0 to 1", counts_empty=True
         ),
-        _relevancy("answered", doc="whether the answer answers at all"),
+        _relevancy("answered", doc="true if the answer is an answer, not a refusal"),
     ),
     "texts",
     by_turn=True,
@@ -197,52 +197,62 @@ CLAIMS = View(
     "claims",
     (
         _in_contexts(
-            "by_contexts", ("answer", "contexts"), "which claims of the answer the contexts support"
+            "by_contexts", ("answer", "contexts"), "per claim of the answer: true if the contexts support it"
         ),
-        _by_either("by_reference", doc="which claims of the answer the reference makes"),
-        _by_either("reference_by_answer", doc="which claims of the reference the answer makes"),
+        _by_either("by_reference", doc="per claim of the answer: true if the reference makes it"),
+        _by_either("reference_by_answer", doc="per claim of the reference: true if the answer makes it"),
         _by_match(
             "agreed",
-            doc="how far the reference makes each claim of the answer, 0 to 1",
+            doc="per claim of the answer: match with the reference, from 0 to 1",
             asks=("by_reference",),
         ),
         _by_match(
             "recalled",
-            doc="how far the answer makes each claim of the reference, 0 to 1",
+            doc="per claim of the reference: match with the answer, from 0 to 1",
             asks=("reference_by_answer",),
             counts_empty=True,
         ),
         _by_match(
             "correctness",
-            doc="how right and complete the answer is, 0 to 1",
+            doc="correctness and completeness of the answer, from 0 to 1",
             asks=("by_reference", "reference_by_answer"),
             counts_empty=True,
         ),
         _in_contexts(
-            "reference_by_contexts", ("contexts", "reference"), "which of them the contexts support"
+            "reference_by_contexts",
+            ("contexts", "reference"),
+            "per claim of the reference: true if the contexts support it",
         ),
-        _by_support("useful_contexts", ("contexts",), "which contexts support a claim that is sought"),
+        _by_support(
+            "useful_contexts", ("contexts",), "per context: true if it supports a claim of the reference"
+        ),
         _in_contexts(
-            "truth_by_contexts", ("contexts", "reference_contexts"), "which claims of reference contexts too"
+            "truth_by_contexts",
+            ("contexts", "reference_contexts"),
+            "per claim of the reference contexts: true if the contexts support it",
         ),
         _by_support(
             "relevant_contexts",
             ("contexts",),
-            "which contexts are useful; by a judge, which help to answer",
+            "per context: true if it is useful; a judge decides if it helps to answer",
             prompt="context_relevance",
         ),
         _by_support(
             "by_useful_contexts",
             ("answer", "contexts"),
-            "which claims of the answer useful contexts support",
+            "per claim of the answer: true if a useful context supports it",
             asks=("by_useful_contexts", "useful_contexts"),
         ),
-        _counted("words", doc="how many content words and numbers the answer has"),
-        _counted("new_words", doc="how many stand neither in the contexts nor in the question"),
-        Field("unclaimed", ("answer",), "why the answer claims nothing, or nothing"),
-        Field("reference_unclaimed", ("answer",), "why the reference claims nothing, or nothing"),
-        Field("uncompared", ("answer",), "why answer and reference cannot be compared, or nothing"),
-        Field("unsought", (), "why no context could be useful, or nothing"),
+        _counted("words", doc="number of content words and numbers in the answer"),
+        _counted("new_words", doc="number of these that are neither in the contexts nor in the question"),
+        Field("unclaimed", ("answer",), "the reason why the answer makes no claim, or None"),
+        Field("reference_unclaimed", ("answer",), "the reason why the reference makes no claim, or None"),
+        Field(
+            "uncompared",
+            ("answer",),
+            "the reason why the answer and the reference cannot be compared, or None",
+        ),
+        Field("unsought", (), "the reason why no context could be useful, or None"),
     ),
     "answers",
     by_turn=True,
@@ -252,15 +262,15 @@ CLAIMS = View(
 CITATIONS = View(
     "citations",
     (
-        _of_citations("supported", doc="which sentences are supported by what they cite"),
-        _of_citations("relevant", doc="which citations are of use to the sentence they stand at"),
-        _of_citations("cited", doc="which claims have a citation"),
-        _of_citations("correct", doc="which citations support the sentence they stand at"),
-        Field("opened", ("answer", "citations"), "which citations can be opened"),
+        _of_citations("supported", doc="per sentence: true if its citations support it"),
+        _of_citations("relevant", doc="per citation: true if it helps to support its sentence"),
+        _of_citations("cited", doc="per claim: true if it has a citation"),
+        _of_citations("correct", doc="per citation: true if it supports its sentence"),
+        Field("opened", ("answer", "citations"), "per citation: true if it can be opened"),
         _consistency(
             "consistent",
             ("answer", "evidence"),
-            "which claims the sources support, whatever is cited",
+            "per claim: true if the sources support it, cited or not",
             family="consistency",
         ),
         _consistency(
@@ -275,16 +285,22 @@ CITATIONS = View(
 CITED_SPANS = View(
     "cited_spans",
     (
-        Field("true", ("relevant_spans",), "the citations that the sample marks as true"),
+        Field("true", ("relevant_spans",), "the expected citations of the sample"),
         Field("predicted", ("citations",), "the citations of the answer"),
-        Field("unreadable", (), "how many more there are that cannot be read"),
+        Field("unreadable", (), "number of citations that cannot be read"),
     ),
     "citations",
 )
 
 RANKING = View(
     "ranking",
-    (Field("judged", ("retrieved", "relevant_documents"), "documents in their order, with their grades"),),
+    (
+        Field(
+            "judged",
+            ("retrieved", "relevant_documents"),
+            "retrieved documents in rank order, with their grades",
+        ),
+    ),
     "ranking",
     block=True,
     of_refusals=True,
@@ -293,13 +309,11 @@ RANKING = View(
 HITS = View(
     "hits",
     (
-        Field(
-            "retrieved_ids", ("retrieved",), "the ids of the chunks retrieved, best first", family="chunks"
-        ),
-        Field("relevant_ids", ("relevant_chunk_ids",), "the ids of the relevant chunks", family="chunks"),
-        Field("retrieved_spans", ("retrieved",), "the characters retrieved, best first"),
-        Field("relevant_spans", ("relevant_spans",), "the relevant characters"),
-        Field("chunk_spans", ("chunks",), "every chunk of the corpus"),
+        Field("retrieved_ids", ("retrieved",), "ids of the retrieved chunks, best first", family="chunks"),
+        Field("relevant_ids", ("relevant_chunk_ids",), "ids of the relevant chunks", family="chunks"),
+        Field("retrieved_spans", ("retrieved",), "retrieved characters, best first"),
+        Field("relevant_spans", ("relevant_spans",), "characters of the expected passages"),
+        Field("chunk_spans", ("chunks",), "all chunks of the corpus"),
     ),
     "spans",
     of_refusals=True,
@@ -308,18 +322,27 @@ HITS = View(
 GOLDEN = View(
     "golden",
     (
-        _expected("named", ("answer", "entities"), "which of the expected names the answer gives"),
-        _expected("ends", ("answer", "relation"), "which ends of the expected relation the answer names"),
-        _told("relation", ("answer", "relation"), "whether the answer tells the relation"),
-        _told("direction", ("answer", "relation"), "how far it tells it the right way round, from 0 to 1"),
-        _told("places", ("answer", "milestones"), "where the answer first tells each step, or nothing"),
-        _of_turns("turns", doc="how far each turn matches its reference, from 0 to 1"),
-        _of_turns("dependent_turns", doc="the same, of the turns that need earlier ones"),
-        _in_words("untold", ("answer", "milestones"), "why no step is told, or nothing"),
-        _lexical(
-            "found_places", ("contexts", "hops"), "how many of the places were retrieved", counts_nothing=True
+        _expected("named", ("answer", "entities"), "per expected name: true if the answer contains it"),
+        _expected(
+            "ends", ("answer", "relation"), "per end of the expected relation: true if the answer names it"
         ),
-        _lexical("hops", ("contexts", "hops"), "how many places must be put together", counts_nothing=True),
+        _told("relation", ("answer", "relation"), "true if the answer states the relation"),
+        _told(
+            "direction", ("answer", "relation"), "correctness of the direction of the relation, from 0 to 1"
+        ),
+        _told(
+            "places", ("answer", "milestones"), "per step: position where the answer first covers it, or None"
+        ),
+        _of_turns("turns", doc="per turn: match with its reference, from 0 to 1"),
+        _of_turns("dependent_turns", doc="the same, for the turns that depend on earlier turns"),
+        _in_words("untold", ("answer", "milestones"), "the reason why no step is covered, or None"),
+        _lexical(
+            "found_places",
+            ("contexts", "hops"),
+            "number of the places that were retrieved",
+            counts_nothing=True,
+        ),
+        _lexical("hops", ("contexts", "hops"), "number of places that must be combined", counts_nothing=True),
     ),
     "golden",
 )
@@ -330,7 +353,7 @@ CONDUCT = View(
         Field(
             "answer_class",
             ("question", "answer"),
-            "answered, refused, dont_know or asks_back",
+            "class of the answer: answered, refused, dont_know or asks_back",
             methods=("lexical", "judge"),
             method=ANSWER_PATTERNS,
             prompt="answer_class",
@@ -338,24 +361,23 @@ CONDUCT = View(
             counts_empty=True,
             languages=ENGLISH_AND_CHINESE,
         ),
-        Field("should_decline", (), "whether the sample expects a refusal"),
-        Field("may_decline", (), "whether its reference sounds like one, and it does not say"),
-        Field("unclear", ("answer",), "why it cannot be told whether the answer declines"),
+        Field("should_decline", (), "true if the sample expects a refusal"),
+        Field(
+            "may_decline",
+            (),
+            "true if the reference sounds like a refusal, but the sample does not declare one",
+        ),
+        Field("unclear", ("answer",), "the reason why it is unclear if the answer is a refusal, or None"),
         Field(
             "clean",
             ("answer",),
-            "how clean the answer is of abusive language, from 0 to 1",
+            "absence of abusive language, from 0 to 1",
             methods=("lexicon", "judge"),
             method=PROFANITY_SCREEN,
             prompt="toxicity",
             languages=ENGLISH_AND_CHINESE,
         ),
-        _of_a_judge(
-            "unbiased",
-            ("question", "answer"),
-            "how free the answer is of prejudice, from 0 to 1",
-            prompt="bias",
-        ),
+        _of_a_judge("unbiased", ("question", "answer"), "absence of prejudice, from 0 to 1", prompt="bias"),
     ),
     "safety",
     by_turn=True,
@@ -366,9 +388,9 @@ GRADES = View(
     "grades",
     (
         _graded("grades", doc="the grade of each criterion of the rubric, from 0 to 1", counts_empty=True),
-        _graded("weights", doc="what each criterion counts"),
-        _graded("pass_at", doc="the sum from which an answer passes"),
-        _graded("floor", doc="the grade below which it does not, whatever the sum"),
+        _graded("weights", doc="weight of each criterion"),
+        _graded("pass_at", doc="lowest weighted sum with which an answer passes"),
+        _graded("floor", doc="lowest grade with which an answer passes"),
     ),
     "answers",
     by_turn=True,
@@ -380,7 +402,7 @@ RELEVANCE = View(
         _of_a_judge(
             "context_grades",
             ("question", "contexts"),
-            "how relevant each context is to the question, from 0 to 3",
+            "per context: relevance to the question, from 0 to 3",
             prompt="relevance_grade",
         ),
     ),
@@ -390,9 +412,9 @@ RELEVANCE = View(
 NUGGETS = View(
     "nuggets",
     (
-        _of_nuggets("held", doc="how far the answer holds each nugget: 1, 0.5 in part, or 0"),
-        _of_nuggets("vital", doc="which nuggets a good answer must hold"),
-        Field("unknown", (), "why there are no nuggets, or nothing"),
+        _of_nuggets("held", doc="per nugget: 1 if the answer contains it, 0.5 in part, else 0"),
+        _of_nuggets("vital", doc="per nugget: true if a good answer must contain it"),
+        Field("unknown", (), "the reason why there are no nuggets, or None"),
     ),
     "answers",
 )
@@ -400,10 +422,10 @@ NUGGETS = View(
 USAGE = View(
     "usage",
     (
-        Field("latency_ms", ("latency",), "what the answer took, in milliseconds", method=TIMING_METHOD),
-        _reported("input_tokens", doc="the tokens read"),
-        _reported("output_tokens", doc="the tokens written"),
-        _reported("cost_usd", doc="what the answer cost, in US dollars"),
+        Field("latency_ms", ("latency",), "latency of the answer, in milliseconds", method=TIMING_METHOD),
+        _reported("input_tokens", doc="number of input tokens"),
+        _reported("output_tokens", doc="number of output tokens"),
+        _reported("cost_usd", doc="cost of the answer, in US dollars"),
     ),
     "performance",
     of_refusals=True,
@@ -412,10 +434,12 @@ USAGE = View(
 STEPS = View(
     "steps",
     (
-        _traced("steps", ("steps",), "what the system did on the way, step by step"),
-        _traced("hops", ("steps",), "what each retrieval found of what is relevant"),
-        _by_support("useful_hops", ("steps",), "which retrievals found a text that supports what is sought"),
-        _traced("expected_tools", ("steps", "expected_tools"), "the tools that should be called"),
+        _traced("steps", ("steps",), "the steps of the system, in order"),
+        _traced("hops", ("steps",), "per retrieval: the relevant documents that it found"),
+        _by_support(
+            "useful_hops", ("steps",), "per retrieval: true if it found text that supports the reference"
+        ),
+        _traced("expected_tools", ("steps", "expected_tools"), "the expected tool calls"),
     ),
     "steps",
     of_refusals=True,
@@ -424,7 +448,7 @@ STEPS = View(
 EXCHANGE = View(
     "exchange",
     (
-        Field("sample", ("sample",), "the sample itself, for what no other view gives"),
+        Field("sample", ("sample",), "the sample itself, for fields that no other view has"),
         Field("response", ("response",), "the response itself"),
     ),
     "answers",

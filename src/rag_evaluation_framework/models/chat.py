@@ -20,7 +20,7 @@ from rag_evaluation_framework.records.samples import Usage
 #
 # Judges and generators ask through :class:`ChatModel`. A model may be asked by many threads at once.
 
-HOW_TO_JUDGE = "give --judge-model MODEL, and --judge-url URL for an endpoint of your own"
+HOW_TO_JUDGE = "use --judge-model MODEL, and --judge-url URL for your own endpoint"
 
 Schema: TypeAlias = Mapping[str, Any]
 """The JSON Schema that a reply follows."""

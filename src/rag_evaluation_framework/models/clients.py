@@ -136,7 +136,7 @@ def completion_of(reply: Any, prices: Prices | None = None) -> Completion:
     if reason == "content_filter":
         raise ModelError("refused", "a content filter stopped the reply")
     if reason == "length":
-        raise ModelError("truncated", "the reply reached the limit of tokens")
+        raise ModelError("truncated", "the reply reached the token limit")
     return Completion(
         text=_text(message.get("content")),
         usage=usage_of(reply, prices),
@@ -213,13 +213,13 @@ def as_chat_model(client: object, *, name: str | None = None) -> ChatModel:
     the others it is what results and caches call the model.
     """
     if isinstance(client, type):
-        raise UsageError(f"model: expected a client, got the class {client.__name__}; give an instance of it")
+        raise UsageError(f"model: expected a client, got the class {client.__name__}; pass an instance")
     create = getattr(getattr(getattr(client, "chat", None), "completions", None), "create", None)
     if callable(create):
         return OpenAIClientModel(client, create, model=name or MODEL)
     if isinstance(client, ChatModel):
         if name is not None and name != client.name:
-            raise UsageError(f"model: expected no other name for the chat model {client.name}, got {name!r}")
+            raise UsageError(f"name: the chat model already has the name {client.name}, got {name!r}")
         return client
     if isinstance(client, LanguageModel):
         own_name = getattr(client, "name", None)

@@ -51,7 +51,7 @@ class RememberingModel:
         """How many completions were given without asking it."""
         key: str | None = getattr(model, "cache_key", "")
         if key is None:
-            raise UsageError(f"{_WHAT}: expected a model with a name of its own: as_chat_model(…, name=…)")
+            raise UsageError(f"{_WHAT}: the model has no name. Set one: as_chat_model(…, name=…)")
         self._model = model
         self.cache_key = key
         """What tells the endpoint and its settings from others."""
@@ -149,7 +149,7 @@ class RememberingModel:
                 finish_reason=kept["finish_reason"],
             )
         except (ValueError, TypeError, KeyError) as error:
-            raise StorageError(f"{_WHAT} {self.path}: expected a completion, got a damaged one") from error
+            raise StorageError(f"{_WHAT} {self.path}: expected a completion, got a damaged record") from error
 
     def _write(self, key: bytes, completion: Completion) -> None:
         usage = None if completion.usage is None else asdict(completion.usage)

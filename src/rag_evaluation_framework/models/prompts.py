@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from rag_evaluation_framework.errors import InputError, Issue, UnknownNameError, UsageError, shown
+from rag_evaluation_framework.errors import InputError, Issue, UnknownNameError, UsageError, counted, shown
 from rag_evaluation_framework.files.access import read_text
 from rag_evaluation_framework.files.yaml_documents import YamlReader
 from rag_evaluation_framework.models.chat import Message
@@ -92,7 +92,7 @@ def parse_prompt(text: str, *, file: str | None = None, verdict: bool = True) ->
     layout = _LAYOUT.match(text)
     if layout is None:
         found = shown(text.partition("\n")[0])
-        raise InputError([Issue("no-head", "a head between two lines ---", found, file=file, line=1)])
+        raise InputError([Issue("no-head", "a header between two lines ---", found, file=file, line=1)])
     # The line that opens the head is a line of the file too.
     head = YamlReader("\n" + layout["head"], file=file)
     head.check_keys(_HEAD, strict=True)
@@ -125,7 +125,7 @@ def _fields(head: YamlReader) -> dict[str, FieldKind]:
         if kind not in _KINDS:
             head.problem(("fields", name), f"one of {', '.join(_KINDS)}", shown(kind))
         elif not PLACE.fullmatch(f"{{{name}}}"):
-            head.problem(("fields", name), "a name of small letters, digits and _", shown(name))
+            head.problem(("fields", name), "a name of lowercase letters, digits and _", shown(name))
         else:
             kinds[name] = kind
     return kinds
@@ -138,7 +138,7 @@ def _decides(head: YamlReader, fields: Mapping[str, FieldKind]) -> tuple[str | N
         return None, ""
     listed = found["list"]
     if listed is not None and fields.get(listed) not in _LISTS:
-        head.problem(("decides",), "a list among the fields", listed)
+        head.problem(("decides",), "a list field", listed)
     return listed, found["field"]
 
 
@@ -148,7 +148,7 @@ def _check_schema(head: YamlReader, prompt: Prompt) -> None:
     if prompt.listed is not None:
         numbers = (*path, prompt.listed, "items", "properties", "number")
         if head.at(*numbers, "type") != "integer":
-            head.problem(numbers, "an integer, the number of the text", shown(head.at(*numbers)))
+            head.problem(numbers, "an integer: the number of the text", shown(head.at(*numbers)))
         path = numbers[:-1]
     path = (*path, prompt.decides)
     deciding = head.at(*path)
@@ -156,7 +156,7 @@ def _check_schema(head: YamlReader, prompt: Prompt) -> None:
     labels = deciding.get("enum") if isinstance(deciding, dict) else None
     is_label = kind == "string" and isinstance(labels, list) and len(labels) > 1
     if not (is_label or kind in ("boolean", "number", "integer")):
-        expected = "what decides: a string with enum, a boolean or a number"
+        expected = "a deciding field: a string with enum, a boolean or a number"
         head.problem(path, expected, "nothing" if deciding is None else shown(deciding))
 
 
@@ -165,10 +165,14 @@ def _check_places(head: YamlReader, prompt: Prompt) -> None:
     places = PLACE.findall(prompt.body)
     for name in prompt.fields:
         if places.count(name) != 1:
-            head.problem(("fields", name), f"{{{name}}} once in the text", f"it {places.count(name)} times")
+            head.problem(
+                ("fields", name),
+                f"{{{name}}} once in the text",
+                f"{{{name}}} {counted(places.count(name), 'time')}",
+            )
     for name in dict.fromkeys(places):
         if name not in prompt.fields and name not in head.mapping("fields"):
-            head.problem(("fields",), f"a field for {{{name}}} of the text", "none")
+            head.problem(("fields",), f"a field for {{{name}}} in the text", "no such field")
 
 
 # Sets texts into a prompt as data: each between delimiters that nobody who wrote a text can know.
@@ -231,7 +235,7 @@ def _check_fields(prompt: Prompt, fields: Mapping[str, FieldValue]) -> None:
     for name, kind in prompt.fields.items():
         texts = _texts(fields.get(name, ()))
         if not kind.startswith("optional") and not any(text.strip() for text in texts):
-            raise InputError([Issue("missing-field", "a text", "none that is not blank", name)])
+            raise InputError([Issue("missing-field", "a text", "an empty text", name)])
 
 
 def _written(name: str, prompt: Prompt, fields: Mapping[str, FieldValue], code: str) -> str:

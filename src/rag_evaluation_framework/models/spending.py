@@ -34,7 +34,7 @@ class Prices(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         for price in (self.input, self.output):
             if not 0 <= price < float("inf"):
-                raise UsageError(f"price: expected dollars for a million tokens, got {shown(price)}")
+                raise UsageError(f"price: expected US dollars per million tokens, got {shown(price)}")
 
     def cost(self, usage: Usage) -> float | None:
         """Return what this usage costs, or ``None`` if the tokens are not known."""
@@ -74,7 +74,9 @@ class Spending:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.cap is not None:
-            raise UsageError("max_cost: a cap holds in one process: what keeps it cannot be sent to another")
+            raise UsageError(
+                "max_cost: a cap works in one process only; it cannot be sent to another process"
+            )
         return Spending, ()  # a copy counts what it spends itself
 
     def add(self, usage: Usage | None, *, held: float = 0.0) -> None:
@@ -92,8 +94,8 @@ class Spending:
         """
         with self._lock:
             if self.cap is not None and self.charged + most > self.cap + _ROUNDING:
-                said = f"{_dollars(self.charged)} of --max-cost {_dollars(self.cap)} is spent"
-                raise ModelOutageError(MAX_COST, f"{said}, and the next call could cost {_dollars(most)}")
+                said = f"spent {_dollars(self.charged)} of --max-cost {_dollars(self.cap)}"
+                raise ModelOutageError(MAX_COST, f"{said}; the next call could cost {_dollars(most)}")
             if self.cap is not None and self.charged + self._held + most > self.cap + _ROUNDING:
                 return False
             self._held += most
@@ -144,8 +146,8 @@ class TargetSpending:
         """Count an answer. One with a price and no tokens cannot be kept under a cap: that stops the run."""
         cost = self.cost(usage)
         if cost is None and self._prices is not None and is_answered:
-            told = "the target has a price but does not report its tokens, so --max-cost cannot be kept"
-            raise ModelOutageError(MAX_COST, f"{told}; without --price-input it caps the judge alone")
+            told = "cannot enforce --max-cost: the agent has a price but does not report its tokens"
+            raise ModelOutageError(MAX_COST, f"{told}. To cap only the judge, remove --price-input")
         self._spending.charge(cost or 0.0, held=held)
         if is_answered or self._dearest is not None:
             self._dearest = max(self._dearest or 0.0, cost or 0.0)
@@ -197,13 +199,15 @@ class CallBudget:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise UsageError("judge_budget: calls are counted in one process: who keeps it cannot be sent")
+        raise UsageError(
+            "judge_budget: calls are counted in one process only; the counter cannot be sent to another"
+        )
 
     def take(self) -> None:
         """Take one call; :class:`ModelOutageError` ``judge-budget`` where there is none left."""
         with self._lock:
             if self.left is not None and self.left < 1:
-                raise ModelOutageError(JUDGE_BUDGET, "all calls of --judge-budget are made")
+                raise ModelOutageError(JUDGE_BUDGET, "all calls of --judge-budget are used")
             self.left = None if self.left is None else self.left - 1
             self.made += 1
 
@@ -239,7 +243,7 @@ def counted_in(model: ChatModel, spending: Spending) -> ChatModel:
     """Return a model that counts and is capped by a total; :class:`UsageError` of one that cannot be."""
     if (counted := getattr(model, "counted_in", None)) is None:
         expected = "OpenAIChatModel(…, price_input=…, price_output=…)"
-        raise UsageError(f"max_cost: {model.name} does not say what it costs; give {expected}")
+        raise UsageError(f"max_cost: {model.name} has no price. Use {expected}")
     found: ChatModel = counted(spending)
     return found
 

@@ -83,7 +83,7 @@ def fitting_value(text: str, *, problem: Callable[[Any], str | None]) -> Any:
             try:
                 values.append(strict_json.decode(json_text))
             except InputError as error:
-                refusals.append(_REFUSALS.get(error.issues[0].code, "it is not quite JSON"))
+                refusals.append(_REFUSALS.get(error.issues[0].code, "it is not valid JSON"))
     problems = [problem(value) for value in values]
     fitting = [value for value, wrong in zip(values, problems, strict=True) if wrong is None]
     if any(value != fitting[0] for value in fitting[1:]):
@@ -92,7 +92,7 @@ def fitting_value(text: str, *, problem: Callable[[Any], str | None]) -> Any:
         return fitting[0]
     if values:
         raise ModelError("off-schema", next(wrong for wrong in reversed(problems) if wrong is not None))
-    raise ModelError("not-json", refusals[-1] if refusals else "expected a JSON value, got none")
+    raise ModelError("not-json", refusals[-1] if refusals else "the reply contains no JSON value")
 
 
 def _without_thoughts(text: str) -> str:
@@ -269,7 +269,7 @@ def _validator(schema: str) -> jsonschema_rs.Draft202012Validator:
         return jsonschema_rs.Draft202012Validator(schema, mask="the value", retriever=_refused)
     except ValueError as error:
         reason = str(error).partition("\n")[0]
-        raise UsageError(f"schema: expected a JSON Schema, got one that is none: {reason}") from None
+        raise UsageError(f"schema: invalid JSON Schema: {reason}") from None
 
 
 def _refused(uri: str) -> Any:

@@ -33,18 +33,20 @@ CHECKS: Mapping[str, CheckKind] = {
     "not_contains": CheckKind("the answer does not contain this text", {"not_contains": "30 days"}),
     "equals": CheckKind("the answer is this text", {"equals": "Paris", "ignore_case": True}),
     "one_of": CheckKind("the answer is one of these texts", {"one_of": ["yes", "no"]}),
-    "regex": CheckKind("a regular expression matches somewhere", {"regex": r"^\d+$", "negate": True}),
-    "is_json": CheckKind("the answer is JSON, or with false is not", {"is_json": True}),
+    "regex": CheckKind(
+        "the answer contains a match of this regular expression", {"regex": r"^\d+$", "negate": True}
+    ),
+    "is_json": CheckKind("the answer is JSON; with false, it is not JSON", {"is_json": True}),
     "json_path": CheckKind(
-        "the answer is JSON with a value at this path; checks of texts beside it hold for that value",
+        "the answer is JSON with a value at this path; text checks in the same object test that value",
         {"json_path": "$.answer", "equals": 5},
     ),
-    "max_words": CheckKind("the answer has at most so many words", {"max_words": 60}),
+    "max_words": CheckKind("the answer has at most this many words", {"max_words": 60}),
 }
 """Every kind of check by name."""
 OPTIONS: Mapping[str, str] = {
-    "ignore_case": "beside a check: upper and lower case are the same",
-    "negate": "beside a check: it holds where it would fail",
+    "ignore_case": "in the same object as a check: ignore upper and lower case",
+    "negate": "in the same object as a check: require it to fail",
 }
 """What may stand beside checks, and changes those of the same object."""
 _OF_TEXTS = ("contains", "not_contains", "equals", "one_of", "regex")
@@ -148,7 +150,7 @@ def _read_object(written: Mapping[str, Any]) -> Iterator[Check | Issue]:
     kinds, path = [name for name in written if name in CHECKS], written.get("json_path")
     if not kinds and written.keys() <= OPTIONS.keys():
         yield Issue(
-            "missing-field", f"a check: {', '.join(CHECKS)}", "none" if written else "an empty object"
+            "missing-field", f"a check: {', '.join(CHECKS)}", "only options" if written else "an empty object"
         )
     for name, value in written.items():
         if name in OPTIONS and not isinstance(value, bool):

@@ -379,7 +379,7 @@ def _context_numbers(targets: str) -> list[int]:
             raise _NotReadableError(_NUMBER_FORM)
         first, last = int(match["first"]), int(match["last"] or match["first"])
         if not first <= last < first + _WIDEST_RANGE:
-            raise _NotReadableError(f"a rising range of at most {_WIDEST_RANGE} numbers")
+            raise _NotReadableError(f"an ascending range of at most {_WIDEST_RANGE} numbers")
         numbers.extend(range(first, last + 1))
     return numbers
 
@@ -404,7 +404,7 @@ def _spans(targets: str, written: str, *, excerpt: str | None) -> list[SpanCitat
             page = None if match["page"] == "?" else int(match["page"])
         start, end = int(match["start"]), int(match["end"])
         if end <= start:
-            raise _NotReadableError(f"an end above {start} in {_SPAN_FORM}")
+            raise _NotReadableError(f"an end greater than {start} in {_SPAN_FORM}")
         read.append((file, page, start, end))
         position = match.end()
     only = excerpt if len(read) == 1 else None

@@ -88,8 +88,8 @@ def require_unique(ids: Iterable[str], *, what: str, path: str) -> None:
     issues: list[Issue] = []
     for index, identifier in enumerate(ids):
         if identifier in seen:
-            found = f"{identifier!r} again"
-            issues.append(Issue("duplicate-id", f"each {what} once", found, f"{path}[{index}]"))
+            found = f"duplicate {identifier!r}"
+            issues.append(Issue("duplicate-id", f"unique {what}s", found, f"{path}[{index}]"))
         seen.add(identifier)
     if issues:
         raise InputError(issues)
@@ -161,7 +161,7 @@ class Corpus:
         elif folder.is_dir():
             paths = _matching(folder, "**/*" if glob_pattern is None else glob_pattern)
         else:
-            expected = "an existing folder, or a document"
+            expected = "an existing folder or file"
             raise invalid("folder_path", expected, str(folder_path), code="missing-folder")
         documents: list[Document] = []
         issues: list[Issue] = []
@@ -184,7 +184,7 @@ class Corpus:
             raise MissingExtraError("reading PDF files", "pdf")
         if not documents:
             kinds = f"a document ({', '.join(READABLE)})"
-            found = "none" if folder.is_dir() else "a file of another kind"
+            found = "a folder without documents" if folder.is_dir() else "a file of another type"
             raise InputError([Issue("empty-corpus", kinds, found, file=str(folder_path))])
         if folder.is_file():
             return cls(documents, {"file": str(folder_path)})
@@ -264,7 +264,7 @@ def _matching(folder: Path, glob_pattern: str) -> dict[str, Path]:
             raise ValueError(glob_pattern)
         matching = [path for path in folder.glob(glob_pattern) if path.is_file()]
     except (NotImplementedError, ValueError):  # what glob raises for an absolute, empty or wrong pattern
-        expected = "a pattern below the folder, such as '**/*.md'"
+        expected = "a pattern inside the folder, such as '**/*.md'"
         raise invalid("glob_pattern", expected, glob_pattern) from None
     return {path.relative_to(folder).as_posix(): path for path in matching}
 

@@ -85,9 +85,9 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.failure is not None and self.text is not None:
-            raise invalid("failure", "no failure beside an answer", self.failure.kind)
+            raise invalid("failure", "no failure when there is an answer", self.failure.kind)
         if self.retrieved_nothing and self.hits:
-            raise invalid("retrieved_nothing", "no hits beside it", len(self.hits))
+            raise invalid("retrieved_nothing", "no hits when it is true", len(self.hits))
         if self.latency_ms is not None and not (isfinite(self.latency_ms) and self.latency_ms >= 0):
             raise invalid("latency_ms", "a number of at least 0", self.latency_ms)
 
@@ -106,7 +106,7 @@ RECORDED, RETRIEVAL = "recorded", "retrieval"
 TURNS = "turns"
 """The key of the turns in a response's metadata, and of each turn's value in the details of a score."""
 
-NOT_TOLD_BY_TURN = "the target does not tell its answers turn by turn"
+NOT_TOLD_BY_TURN = "the agent does not report its answers turn by turn"
 
 
 class ToldAnswer(NamedTuple):
@@ -239,7 +239,7 @@ TEXT_FIELDS = ("text", "content", "page_content", "snippet", "chunk", "passage",
 
 EXPECTED: Mapping[UnreadPart, str] = {
     "contexts": f"texts, or objects with {', '.join(TEXT_FIELDS[:-1])} or {TEXT_FIELDS[-1]}",
-    "citations": "numbers of contexts, objects with file, start and end, or texts such as [a.md:3:5-9]",
+    "citations": "context numbers, objects with file, start and end, or texts such as [a.md:3:5-9]",
 }
 """The shapes that are read."""
 

@@ -84,7 +84,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
         if self.role not in ("user", "assistant", "system"):
             raise invalid("role", "'user', 'assistant' or 'system'", self.role)
         if self.role == "user" and self.content is None:
-            raise invalid("content", "the words of the user", self.content)
+            raise invalid("content", "the text of the user", self.content)
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
@@ -167,7 +167,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.retrieved_nothing and self.contexts:
-            raise invalid("retrieved_nothing", "no contexts beside it", len(self.contexts))
+            raise invalid("retrieved_nothing", "no contexts when it is true", len(self.contexts))
         if self.latency_ms is not None and not 0 <= self.latency_ms < inf:
             raise invalid("latency_ms", "a number of at least 0", self.latency_ms)
         if self.sources and len(self.sources) != len(self.contexts):
@@ -237,7 +237,9 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
         if not isinstance(self.id, str) or not self.id:
             raise invalid("id", "a sample id", self.id)
         if self.checks and any(turn.reference or turn.expectation or turn.checks for turn in self.turns):
-            raise invalid("checks", "checks in the turns, which say what is expected", self.checks)
+            raise invalid(
+                "checks", "checks in the turns, because the turns have expected answers", self.checks
+            )
         if not any(turn.role == "user" for turn in self.turns):
             raise invalid("turns", "at least one turn of the user", [turn.role for turn in self.turns])
         if self.references and self.reference is None:
@@ -293,7 +295,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     def _truth(self) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield what is known about the sample by its name: what is expected, which documents are needed."""
         declines = isinstance(self.expectation, Refusal)
-        yield "expected", ("(to decline)",) if declines else tuple(filter(None, [self.reference]))
+        yield "expected", ("(a refusal)",) if declines else tuple(filter(None, [self.reference]))
         spans = (span.file for span in self.relevant_spans)
         yield "needs", list(dict.fromkeys([*self.relevant_documents, *spans]))[:_SHOWN_CONTEXTS]
         yield "tags", self.tags

@@ -88,7 +88,7 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
             if self.value is not None:
                 raise invalid("value", f"none for a {self.status} sample", self.value)
             if not self.reason:
-                raise invalid("reason", f"why the sample was {self.status}", self.reason)
+                raise invalid("reason", f"the reason why the sample was {self.status}", self.reason)
 
     @property
     def may_be_retried(self) -> bool:
@@ -128,7 +128,7 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
         try:
             number = float(value)
         except OverflowError:
-            raise invalid(metric, "a number of fewer than 309 digits", value) from None
+            raise invalid(metric, "a number with fewer than 309 digits", value) from None
         return cls(metric=metric, method=method, status="scored", value=number, details=details or {})
 
     @classmethod

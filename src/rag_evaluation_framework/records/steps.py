@@ -63,7 +63,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
                 given if isinstance(given, str) else msgspec.json.encode(given, enc_hook=str).decode()
             )
         if self.found is not None:
-            told.append(counted(len(self.found), "document") if self.found else "nothing found")
+            told.append(counted(len(self.found), "document") if self.found else "no documents")
         tokens = {"in": self.input_tokens, "out": self.output_tokens}
         told.append(", ".join(f"{counted(n, 'token')} {way}" for way, n in tokens.items() if n is not None))
         return ", ".join(short_text(each, 80) for each in told if each)
@@ -72,7 +72,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     def told(self) -> str:
         """The step in a line: its kind, what was done, how long it took, and what went wrong."""
         time = "" if self.took_ms is None else f" ({duration(self.took_ms / 1000)})"
-        wrong = "" if self.error is None else f" went wrong: {short_text(self.error, 200)}"
+        wrong = "" if self.error is None else f" failed: {short_text(self.error, 200)}"
         return f"{self.kind}: {self.said}{time}{wrong}"
 
 
@@ -104,7 +104,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     def by_kind(self) -> str:
         """The time and the tokens of the steps of each kind, in words, and the time of the whole."""
         used = [uses(kind, *_used(steps)) for kind in STEP_KINDS if (steps := self.of_kind(kind))]
-        whole = [] if self.took_ms is None else [f"{duration(self.took_ms / 1000)} in all"]
+        whole = [] if self.took_ms is None else [f"{duration(self.took_ms / 1000)} in total"]
         return "; ".join([*filter(None, [", ".join(used)]), *whole])
 
     def html(self) -> list[Html]:

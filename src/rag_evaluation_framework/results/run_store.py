@@ -367,8 +367,10 @@ def no_such_run(given: str | Path, runs_directory: str | Path, *, nor: str = "")
     directory = Path(runs_directory)
     known = [path.name for path in reversed(run_paths(directory))]
     near = get_close_matches(str(given), known, n=1, cutoff=0.8)
-    hint = f"Did you mean {near[0]}?" if near else f"The latest is {known[0]}." if known else "There is none."
-    listed = f" All: rag-eval runs{in_runs(directory)}" if known else ""
+    hint = (
+        f'Did you mean "{near[0]}"?' if near else f"The latest is {known[0]}." if known else "There is none."
+    )
+    listed = f" List all: rag-eval runs{in_runs(directory)}" if known else ""
     return UsageError(f"there is no run {quoted(str(given))} in {directory}{nor}. {hint}{listed}")
 
 

@@ -274,7 +274,7 @@ def checked_sizes(name: str, size: object, overlap: object) -> tuple[int, int]:
     whole_size = checked_count(name, size, at_least=1)
     whole_overlap = checked_count("overlap", overlap, at_least=0)
     if whole_overlap >= whole_size:
-        raise UsageError(f"overlap: expected less than {name}, which is {size}, got {overlap}")
+        raise UsageError(f"overlap: expected less than {name} ({size}), got {overlap}")
     return whole_size, whole_overlap
 
 

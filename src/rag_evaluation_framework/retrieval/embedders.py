@@ -320,7 +320,7 @@ class CachedEmbedder(EmbedderByRole):
         self._model = model
         if model is None and _is_nameless(embedder):
             kind = type(embedder).__name__
-            raise UsageError(f"embedding cache: expected model=… or an embedder with a repr, got {kind}")
+            raise UsageError(f"embedding cache: {kind} has no name. Set model=… or give the embedder a repr")
 
     def __repr__(self) -> str:
         return repr(self.embedder)
@@ -359,7 +359,7 @@ class CachedEmbedder(EmbedderByRole):
         if len(sizes) > 1:
             found = "sizes " + ", ".join(str(size // 4) for size in sorted(sizes))
             place = f"{self.folder / FILE_NAME}: {self.cache_key}"
-            raise InputError([Issue("wrong-size", "vectors of one size for one model", found, place)])
+            raise InputError([Issue("wrong-size", "vectors of one size per model", found, place)])
         if not keys:
             return embedded(self.embedder, [])
         joined = np.frombuffer(b"".join(vectors[key] for key in keys), dtype="<f4")

@@ -77,7 +77,7 @@ def chunk_corpus(
     if not isinstance(chunker, Chunker | PositionAwareChunker):
         raise UsageError(f"chunker: expected an object with chunk(text), got {shown(chunker)}")
     if not len(corpus):
-        raise UsageError("corpus: expected at least one document, got none")
+        raise UsageError("corpus contains no documents")
     if distinct and isinstance(chunker, Chunker) and not isinstance(chunker, PositionAwareChunker):
         cutting = _Cutting(chunker, are_texts=True)
     else:
@@ -90,7 +90,7 @@ def chunk_corpus(
     if distinct:
         chunks = list({chunk.content: chunk for chunk in reversed(chunks)}.values())[::-1]
     if not chunks:
-        raise UsageError(f"corpus: expected text to cut, but {component_text(chunker)} makes no chunk of it")
+        raise UsageError(f"corpus: {component_text(chunker)} makes no chunks of this text")
     return Chunking(component_text(chunker), tuple(chunks), time.perf_counter() - begun)
 
 
@@ -113,7 +113,7 @@ def _checked(document: Document, chunker: PositionAwareChunker) -> list[Position
     for chunk in chunks:
         if not chunk.matches(document):
             found = f"{shown(chunk.content)} at {chunk.start}-{chunk.end} of {chunk.doc_id!r}"
-            expected = f"chunks of {component_text(chunker)} that stand in {document.id!r} where they say"
+            expected = f"chunks of {component_text(chunker)} at their positions in {document.id!r}"
             raise InputError([Issue("misplaced-chunk", expected, found)])
     return chunks
 
@@ -175,7 +175,7 @@ class RetrievalPipeline:
     def retrieve(self, queries: Sequence[str], k: int = 5) -> list[list[PositionAwareChunk]]:
         """Return the k best chunks for each query, best first; fewer where there are fewer."""
         if self.chunking is None:
-            raise UsageError("pipeline: expected index(corpus) before retrieve(queries)")
+            raise UsageError("pipeline: the index is empty. Call index(corpus) before retrieve(queries)")
         depth = candidates_for(k, self.reranker, fetch_k=self.fetch_k)
         candidates = searched(self.retriever, queries, depth, workers=self.workers)
         if self.reranker is None:
@@ -196,7 +196,7 @@ def _retriever(
     if retriever is not None and embedder is None and vector_store is None:
         return retriever
     if embedder is None or retriever is not None:
-        raise UsageError("pipeline: expected an embedder, or a retriever and neither embedder nor store")
+        raise UsageError("pipeline: expected either a retriever, or an embedder with an optional store")
     return DenseRetriever(embedder, default_vector_store() if vector_store is None else vector_store)
 
 
@@ -213,9 +213,7 @@ def candidates_for(k: int, reranker: Reranker | None, *, fetch_k: int | None = N
     if fetch_k is None:
         return FETCH_FACTOR * k
     if not isinstance(fetch_k, int) or isinstance(fetch_k, bool) or fetch_k < k:
-        raise UsageError(
-            f"fetch_k: expected a whole number of at least k, which is {k}, got {shown(fetch_k)}"
-        )
+        raise UsageError(f"fetch_k: expected a whole number of at least k ({k}), got {shown(fetch_k)}")
     return fetch_k
 
 

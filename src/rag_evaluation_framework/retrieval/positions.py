@@ -55,10 +55,10 @@ class ChunkerPositionAdapter:
         if unplaced:
             self.unplaced[doc.id] = len(unplaced)
             preview = shown(unplaced[0][:_PREVIEW_CHARACTERS])
-            of_all = counted(len(unplaced) + len(chunks), "chunk is", "chunks are")
+            of_all = counted(len(unplaced) + len(chunks), "chunk")
             warnings.warn(
-                f"{doc.id}: {len(unplaced):,} of {of_all} not in the document "
-                f"and left out: {self.chunker} changed the text; the first is {preview}",
+                f"{doc.id}: skipped {len(unplaced):,} of {of_all}, whose text is not in the document "
+                f"because {self.chunker} changed it; the first is {preview}",
                 UnplacedChunkWarning,
                 stacklevel=2,
             )

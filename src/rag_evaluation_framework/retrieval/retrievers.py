@@ -37,16 +37,16 @@ def _make_ready(store: VectorStore, embeddings: Sequence[Sequence[float]]) -> No
     if held and (not is_own or (put is not None and isinstance(store, Sized) and held != put)):
         what = "chunks" if not isinstance(store, Sized) else counted(held, "chunk")
         raise UsageError(
-            f"store {component_text(store)}: expected an empty one, or one that holds only what this process "
-            f"put there, got one with {what} of others; an index that exists is never written to"
+            f"store {component_text(store)}: expected an empty store, got one with {what} from elsewhere. "
+            "An existing index is never changed; use a new store"
         )
     if not is_own:
         return
     clear = getattr(store, "clear", None)
     if not callable(clear):
         raise UsageError(
-            f"store {component_text(store)}: it has been used; expected a new store for each index, or one "
-            "with a method clear() that empties it"
+            f"store {component_text(store)} was already used. Use a new store per index, or one with a "
+            "method clear() that empties it"
         )
     clear()
 

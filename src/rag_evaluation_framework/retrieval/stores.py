@@ -49,7 +49,7 @@ def checked_vectors(
     if not len(matrix):
         return matrix.reshape(0, dimensions or 0)
     if not matrix.shape[1]:
-        raise _wrong(source, "vectors of at least one number", "empty ones", code="wrong-size")
+        raise _wrong(source, "vectors of at least one number", "empty vectors", code="wrong-size")
     if dimensions is not None and matrix.shape[1] != dimensions:
         raise _wrong(source, f"vectors of {dimensions} numbers", str(matrix.shape[1]), code="wrong-size")
     finite = np.isfinite(matrix)

@@ -96,9 +96,9 @@ class Grid(msgspec.Struct, frozen=True, kw_only=True):
         for name in ("chunkers", "retrievers", "indexes", "rerankers", "ks"):
             texts = [component_text(each) for each in getattr(self, name)]
             if not texts and name != "indexes" and not (self.indexes and name in ("chunkers", "retrievers")):
-                raise UsageError(f"{name}: expected at least one, got none")
+                raise UsageError(f"{name} is empty")
             if twice := next((text for text in texts if texts.count(text) > 1), None):
-                raise UsageError(f"{name}: expected each once, got {twice} again")
+                raise UsageError(f"{name}: expected unique values, got duplicate {twice}")
         for k in self.ks:
             for reranker in self.rerankers:
                 candidates_for(k, reranker, fetch_k=self.fetch_k)
@@ -153,7 +153,7 @@ def grid_of(
     ]
     by_name = [name for name in retrievers if name in (DENSE, FUSED)]
     if by_name and not embedders:
-        raise UsageError(f"retriever {by_name[0]}: expected at least one embedder, got none")
+        raise UsageError(f"retriever {by_name[0]} needs an embedder. Set embedders")
     stores = [
         default_vector_store() if store is None else store
         for store in _built(VECTOR_STORES, vector_stores)
@@ -161,7 +161,7 @@ def grid_of(
     ]
     for store in stores:
         if len(by_name) * len(embedders) > 1 and not callable(getattr(store, "clear", None)):
-            raise UsageError(f"store {component_text(store)}: expected one with clear(), to use it again")
+            raise UsageError(f"store {component_text(store)}: expected a store with clear(), to reuse it")
     expanded: list[Retriever] = []
     for name in retrievers:
         if name in (DENSE, FUSED):
@@ -255,7 +255,7 @@ class _Sweep:
 
     def tell(self, step: str) -> None:
         if self.grid.on_step is not None:
-            self.grid.on_step(f"combination {self.number:,} of {len(self.grid):,}: {step}")
+            self.grid.on_step(f"setup {self.number:,} of {len(self.grid):,}: {step}")
 
 
 class CellPipeline:
@@ -313,7 +313,7 @@ class CellPipeline:
         self._sweep.number = self._number
         self._index.build()
         queries = counted(len(self._sweep.queries), "query", "queries")
-        self._sweep.tell(f"searching {self.cell.chunker} with {self.cell.retriever} for {queries}")
+        self._sweep.tell(f"retrieving from {self.cell.chunker} with {self.cell.retriever} for {queries}")
         if self._ranking is not None:
             self._ranking.begin(self.cell)
 
@@ -378,7 +378,7 @@ class _Cut:
     @cached_property
     def chunking(self) -> Chunking:
         sweep = self._sweep
-        sweep.tell(f"cutting by {component_text(self.chunker)}")
+        sweep.tell(f"chunking with {component_text(self.chunker)}")
         meter = Meter(self.chunker, TOKENS)  # some chunkers embed
         chunking = chunk_corpus(sweep.corpus, self.chunker, distinct=sweep.distinct, workers=sweep.workers)
         self.costs = [] if meter.part is None else [meter.cost]
@@ -471,8 +471,8 @@ class _Index:
         for of_one in () if self._is_existing else hits:
             places = [_place(chunk) for chunk in of_one]
             if len(set(places)) < len(places) or not self._places.issuperset(places):
-                expected = "a store that holds the chunks of this run alone, each once"
-                raise InputError([Issue("foreign-chunks", expected, "others or repeated ones", self.text)])
+                expected = "only chunks of this run, without duplicates"
+                raise InputError([Issue("foreign-chunks", expected, "other or duplicate chunks", self.text)])
         return dict(zip(queries, hits, strict=True))
 
     @property
@@ -498,7 +498,7 @@ class _Index:
         try:
             recall: float | None = measure(asked, self._sweep.grid.depths[-1])
         except TargetError as error:
-            self.unmeasured = [f"{self.text}: recall against exact search not known: {error.message}"]
+            self.unmeasured = [f"{self.text}: recall against exact search is unknown: {error.message}"]
             return None
         return recall
 

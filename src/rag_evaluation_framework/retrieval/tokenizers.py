@@ -110,7 +110,7 @@ def tokenizer_from(tokenizer: AnyTokenizer | None) -> Tokenizer:
         return TiktokenTokenizer(tokenizer)
     if hasattr(tokenizer, "encode_batch") or getattr(tokenizer, "is_fast", False):
         return HuggingFaceTokenizer(tokenizer)
-    expected = "a tokenizer's name, a tiktoken encoding, a fast Hugging Face tokenizer, or offsets()"
+    expected = "a tokenizer name, a tiktoken encoding, a fast Hugging Face tokenizer or offsets()"
     raise UsageError(f"tokenizer: expected {expected}, got {shown(tokenizer)}")
 
 

@@ -70,10 +70,10 @@ def _units(ratings: Sequence[Ratings]) -> list[list[Any]]:
     """Return the ratings that each unit was given."""
     rows = [list(row) for row in ratings]
     if not rows or not rows[0]:
-        raise invalid("ratings", "at least one rating of each rater", rows, code="empty")
+        raise invalid("ratings", "at least one rating per rater", rows, code="empty")
     for rater, row in enumerate(rows):
         if len(row) != len(rows[0]):
-            expected = f"{len(rows[0])} ratings, as many as before"
+            expected = f"{len(rows[0])} ratings, as for the first rater"
             raise invalid(f"ratings[{rater}]", expected, len(row), code="unequal-lengths")
     return [[rating for rating in unit if rating is not None] for unit in zip(*rows, strict=True)]
 

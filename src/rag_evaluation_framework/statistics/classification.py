@@ -182,9 +182,7 @@ def suggested_threshold(
     array, positive = _in_order(scores, truths)
     fewest = min(int(positive.sum()), int((~positive).sum()))
     if fewest < FEWEST_OF_A_CLASS:
-        raise UsageError(
-            f"a threshold needs at least {FEWEST_OF_A_CLASS} labels of each class, got {fewest} of one"
-        )
+        raise UsageError(f"a threshold needs at least {FEWEST_OF_A_CLASS} labels per class, got {fewest}")
     threshold = _best_threshold(array, positive, rule)
     fold_of = _dealt(positive, seed=seed)
     called = np.zeros(len(array), dtype=np.bool_)

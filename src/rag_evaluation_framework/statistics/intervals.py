@@ -473,7 +473,7 @@ def mean_intervals(
     if method not in _METHODS:
         raise UnknownNameError("interval method", str(method), _METHODS)
     if method == "normal" and clusters is not None:
-        raise UsageError("a normal interval knows no clusters; ask for the bootstrap")
+        raise UsageError("a normal interval cannot use clusters. Use method=bootstrap")
     _require_settings(confidence, resamples, seed)
     every = [_units(values, clusters) for values in columns]
     methods = [_method_for(units, method) for units in every]
@@ -505,7 +505,7 @@ def _method_for(units: _Units, method: IntervalMethod) -> _Chosen:
     """Return what ``auto`` means for these values: ``capped`` is the bootstrap, within Wilson's interval."""
     is_share = bool(units.values.min() >= 0.0 and units.values.max() <= 1.0)
     if method == "wilson" and not is_share:
-        raise UsageError("a Wilson interval needs values from 0 to 1; ask for the bootstrap")
+        raise UsageError("a Wilson interval needs values from 0 to 1. Use method=bootstrap")
     if method != "auto":
         return method
     if not is_share:

@@ -359,7 +359,7 @@ def sample_size(difference: float, sd: float, *, power: float = 0.8, alpha: floa
     _require_size(sd, "sd")
     _require_size(abs(difference), "difference")
     if difference == 0.0 or abs(difference) * _MOST_SD < sd:
-        raise UsageError(f"difference: expected one that a number of pairs can show, got {difference!r}")
+        raise UsageError(f"difference: too small to detect with any number of pairs: {difference!r}")
     z = normal_quantile(1.0 - require_share(alpha, "alpha") / 2.0) + normal_quantile(
         require_share(power, "power")
     )

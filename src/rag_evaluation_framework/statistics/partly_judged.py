@@ -104,7 +104,7 @@ class Draw:
         """Draw samples; or pairs of answers, where ``beside`` has the cheap scores of the other run."""
         for scores in (cheap, cheap if beside is None else beside):
             if len(ids) != len(scores):
-                raise UsageError(f"expected a cheap score for each of {len(ids)} ids, got {len(scores)}")
+                raise UsageError(f"expected one cheap score per id ({len(ids)}), got {len(scores)}")
         self.strata = strata_of(cheap) if beside is None else strata_of_pairs(cheap, beside)
         self.sizes: Ints = np.bincount(self.strata, minlength=1)
         places = np.argsort(np.array([_number(seed, each) for each in ids], dtype=np.uint64), kind="stable")

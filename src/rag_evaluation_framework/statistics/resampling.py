@@ -68,14 +68,14 @@ def paired_differences(a: Numbers, b: Numbers) -> Floats:
 
 def require_equal_lengths(length_a: int, length_b: int) -> None:
     if length_a != length_b:
-        raise invalid("b", f"as many values as a has ({length_a})", length_b, code="unequal-lengths")
+        raise invalid("b", f"as many values as in a ({length_a})", length_b, code="unequal-lengths")
 
 
 def cluster_totals(values: Floats, clusters: Labels) -> tuple[Floats, Floats]:
     """Return each cluster's sum of values and number of values; sums do not depend on the order."""
     labels = clusters.tolist() if isinstance(clusters, np.ndarray) else list(clusters)
     if len(labels) != len(values):
-        raise invalid("clusters", f"one label for each of the {len(values)} values", len(labels))
+        raise invalid("clusters", f"one label per value ({len(values)})", len(labels))
     members: dict[Hashable, list[float]] = {}
     for position, (label, value) in enumerate(zip(labels, values.tolist(), strict=True)):
         if label is None or label.__hash__ is None:

@@ -65,7 +65,7 @@ def sequential_size(
     while not is_enough(high):
         high *= 2
         if high > _MOST:
-            raise UsageError(f"difference: expected one that a number of values can show, got {difference!r}")
+            raise UsageError(f"difference: too small to detect with any number of values: {difference!r}")
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2

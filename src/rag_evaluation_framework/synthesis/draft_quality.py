@@ -154,7 +154,7 @@ class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
         of_own = scores[own]
         best = float(of_own.max(initial=0.0))
         if best <= 0.0:
-            return _rejection("passage-not-found", draft, "no word in common"), 1.0
+            return _rejection("passage-not-found", draft, "no shared words"), 1.0
         rank = int(np.count_nonzero(scores > best)) + 1
         if rank > self.k:
             return _rejection("passage-not-found", draft, f"at rank {rank}"), 1.0

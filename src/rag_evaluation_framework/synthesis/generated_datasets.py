@@ -127,7 +127,7 @@ class _ChunkPlaces:
     def __init__(self, corpus: Corpus, chunker: Chunker | PositionAwareChunker | None) -> None:
         if chunker is None:
             raise UsageError(
-                "chunker: expected one at chunk level, because chunk ids hold for one chunker only"
+                "chunker is missing; level=chunk needs one, because chunk ids are valid for one chunker only"
             )
         self.name = component_text(chunker)
         self._chunks: defaultdict[str, list[PositionAwareChunk]] = defaultdict(list)
@@ -224,8 +224,8 @@ def destination(
         return place
     if not any(os.environ.get(key, "").strip() for key in API_KEYS):
         raise UsageError(
-            f"upload_to_langsmith: expected an API key in {API_KEYS[0]}, got none; without an upload the "
-            f"dataset is written to {place.path}, where evaluations find it by the same name"
+            f"upload_to_langsmith needs an API key. Set {API_KEYS[0]}, or write the dataset to "
+            f"{place.path} without an upload; evaluations find it there by the same name"
         )
     UPLOAD_CHECKS.get("langsmith")(name)
     return place
@@ -245,10 +245,10 @@ def deliver(dataset: Dataset, place: Destination) -> Delivered:
     try:
         return Delivered(place.name, upload=UPLOADS.get("langsmith")(told, place.name))
     except TargetError as error:
-        kept = f"the dataset is kept in {_written(told, place.path)}"
+        kept = f"the dataset is saved in {_written(told, place.path)}"
         raise TargetError(error.kind, f"{error.message}; {kept}") from error
     except UsageError as error:
-        raise UsageError(f"{error}; the dataset is kept in {_written(told, place.path)}") from error
+        raise UsageError(f"{error}; the dataset is saved in {_written(told, place.path)}") from error
 
 
 def self_contained(dataset: Dataset) -> Dataset:
@@ -314,8 +314,8 @@ def _checked(name: str, folder: Path) -> str:
         raise refusal
     if is_path:
         raise UsageError(
-            f"dataset_name: expected a name that is no path, got {shown(name)}, which is one: evaluations "
-            "would read what is there"
+            f"dataset_name: expected a name that is not a path, got {shown(name)}, which exists; evaluations "
+            "would read that file"
         )
     return name
 
@@ -337,7 +337,7 @@ def dialect_of(path: str | Path, given: str | None = None, *, level: Level = "to
         raise UsageError(f"{path}: expected a name that ends in {endings}, or --format")
     if level == "chunk" and dialect != "langsmith":
         raise UsageError(
-            f"{path}: {dialect} holds no chunk ids; write a .jsonl file (langsmith) at chunk level"
+            f"{path}: {dialect} cannot store chunk ids. At chunk level, write a .jsonl file (langsmith)"
         )
     return dialect
 

@@ -137,7 +137,7 @@ def settings_of(head: RunHead) -> QuestionSettings:
     """Return the settings that a run was begun with, to resume it."""
     written = head.configuration.get(_SETTINGS)
     if not isinstance(written, dict):
-        raise UsageError(f"run {head.run_id}: expected one that generates questions, got another kind")
+        raise UsageError(f"run {head.run_id} does not generate questions")
     return QuestionSettings(**written)
 
 
@@ -209,7 +209,7 @@ def _run(
         except ModelError as error:
             if is_temporary or not folder.counts.reaskable:
                 raise
-            way_on = f"once that is fixed, a resume of run {folder.head.run_id} asks again"
+            way_on = f"fix this, then resume run {folder.head.run_id}"
             raise ModelError(error.kind, f"{error.message}; {way_on}") from error
 
 
@@ -230,7 +230,7 @@ def _opened(run_folder: RunFolder | str | Path | None, directory: str, head: Run
     for name, (before, after) in pairs.items():
         if before != after:
             raise UsageError(
-                f"run {began.run_id} cannot go on with another {name}: expected {before}, got {after}"
+                f"cannot resume run {began.run_id} with another {name}: expected {before}, got {after}"
             )
     return run_folder
 
@@ -243,9 +243,7 @@ def _check_any_reply(responses: dict[str, Response], model: str) -> None:
     failures = [response.failure for response in responses.values()]
     first = failures[0] if failures else None
     if first is not None and all(failure is not None for failure in failures):
-        message = (
-            f"none of {len(failures):,} requests to {model} got a reply that can be used; {first.message}"
-        )
+        message = f"none of {len(failures):,} requests to {model} got a usable reply; {first.message}"
         raise ModelError(first.kind, message)
 
 

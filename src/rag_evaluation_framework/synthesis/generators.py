@@ -150,7 +150,7 @@ def _complete(generation: Generation) -> Dataset:
     outcome = generation.outcome
     if outcome.interrupted:
         raise KeyboardInterrupt
-    kept = "give a run_folder to be able to go on" if generation.run_path is None else "it can be resumed"
+    kept = "to be able to resume, set run_folder" if generation.run_path is None else "you can resume it"
     of_all = counted(outcome.done + outcome.remaining, "request was", "requests were")
     done = f"{outcome.done:,} of {of_all} answered; {kept}"
     raise ModelError("incomplete", f"{outcome.reason}; {done}")

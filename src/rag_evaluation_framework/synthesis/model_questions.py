@@ -281,7 +281,7 @@ class _Reader:
         for each in said if isinstance(said, list) else [said]:
             number, text = (each.get("document"), each.get("text")) if isinstance(each, dict) else (1, each)
             if not isinstance(text, str):
-                raise _TurnedAway("malformed-question", "excerpts that are not texts")
+                raise _TurnedAway("malformed-question", "excerpts that are not text")
             if not isinstance(number, int) or not 1 <= number <= len(self._task.shown):
                 raise _TurnedAway("malformed-question", f"an excerpt of document {number!r}")
             copied.append((number - 1, text))

@@ -224,7 +224,7 @@ def planned_tasks(
     cut: Cut = _window_cut
     if settings.level == "chunk":
         if chunker is None:
-            raise UsageError("chunker: expected one, since the level is chunk, got None")
+            raise UsageError("chunker is missing; level=chunk needs one")
         cut = _chunk_cut(chunk_corpus(corpus, chunker, distinct=True).chunks, corpus)
     mix = question_mix(settings.kinds, settings.difficulties, seed=settings.seed)
     tasks = [*_document_tasks(corpus, settings, cut, mix)]
@@ -233,7 +233,7 @@ def planned_tasks(
         tasks += _across_tasks(related, settings, cut, mix)
         tasks += _unanswerable_tasks(corpus, related, settings, mix)
     if not tasks:
-        raise UsageError("corpus: expected a document with text, got none")
+        raise UsageError("corpus contains no text")
     return tasks
 
 
@@ -299,7 +299,7 @@ def _across_tasks(
     showings = [_shown_together(group, settings, related, cut) for group in groups]
     showings = [showing for showing in showings if len({part.doc_id for part in showing}) > 1]
     if not showings:
-        raise UsageError("queries_across_docs: expected documents that have words in common, got none")
+        raise UsageError("queries_across_docs: no documents share words")
     prompt = "across_documents" if settings.level == "token" else "across_chunks"
     shares = shared_out(wanted, [1] * len(showings))
     yield from _shared_tasks("across#", showings, shares, mix, prompt=prompt, kinds=settings.kinds)

@@ -44,7 +44,7 @@ def find_pattern_fault(pattern: str) -> str | None:
     try:
         _compiled(pattern, 1)
     except ValueError:
-        return "not searchable in bounded time; use no (?P=name), (?>…), (?(1)…), [\\W] or bare { in it"
+        return "cannot be searched in bounded time. Remove (?P=name), (?>…), (?(1)…), [\\W] or bare {"
     return None
 
 
