@@ -9,8 +9,8 @@ judged, has Newcombe's interval, each metric Welch's test.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from msgspec.structs import replace
@@ -26,7 +26,7 @@ from rag_evaluation_framework.results.comparison import (
     compare_scored,
 )
 from rag_evaluation_framework.results.drawn_scores import JoinedDraws
-from rag_evaluation_framework.results.evaluations import Evaluation, Row
+from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.paired_answers import SLICES, Flip, PairedAnswers, Standings
 from rag_evaluation_framework.results.summaries import Columns
 from rag_evaluation_framework.results.verdicts import (
@@ -209,77 +209,43 @@ def _scored_once(both: PairedAnswers, metric: str) -> list[int]:
     return found
 
 
-class _Shown(NamedTuple):
-    """What is shown of an answer; ``reasons`` say by metric why it has no score."""
-
-    about: Mapping[str, Any]
-    text: str | None
-    why: str | None
-    scored: Sequence[str]
-    reasons: Mapping[str, str]
-
-
-_NOTHING = _Shown({}, None, None, (), {})
-
-
 def _describe(
-    both: PairedAnswers, wanted: Iterable[int]
+    both: PairedAnswers, wanted: Collection[int]
 ) -> tuple[dict[int, ChangedAnswer], dict[int, dict[str, str]]]:
     """Read some questions again, and describe them; say by metric in which run one has no score, and why."""
-    sides = both.old, both.new
-    befores, nows = (
-        _read_again(both, each, wanted, when) for each, when in zip(sides, ("before", "now"), strict=True)
-    )
-    described, reasons = {}, {}
-    values = {metric: [each.values(metric) for each in sides] for metric in both.metrics}
-    for number in wanted:
-        before, now = befores.get(number), nows.get(number)
-        pairs = {metric: (_known(old[number]), _known(new[number])) for metric, (old, new) in values.items()}
-        scored = [
-            metric
-            for side, shown in enumerate((before or _NOTHING, now or _NOTHING))
-            for metric in (*shown.scored, *pairs)
-            if pairs[metric][side] is not None
-        ]
-        described[number] = ChangedAnswer(
-            dataset=both.names[number][0],
-            **(now or before or _NOTHING).about,
-            before=None if before is None else before.text,
-            now=None if now is None else now.text,
-            why=None if now is None else now.why,
-            scores={metric: pairs[metric] for metric in dict.fromkeys(scored)},
-        )
-        reasons[number] = {**(now or _NOTHING).reasons, **(before or _NOTHING).reasons}
-    return described, reasons
+    answers: dict[int, ChangedAnswer] = {}
+    reasons: dict[int, dict[str, str]] = {number: {} for number in wanted}
+    for standings, when in ((both.old, "before"), (both.new, "now")):
+        for number, place, row in standings.read(wanted, is_one_enough=True):
+            known, sample, verdict = answers.get(number), row.sample, row.verdict
+            text, scored = row.response.text or row.error, {each.metric: each for each in row.scores}
+            for metric in both.metrics:
+                if metric not in scored or scored[metric].value is None:
+                    reason = scored[metric].reason if metric in scored else None
+                    said = f"not scored {when}" + ("" if reason is None else f": {reason}")
+                    reasons[number].setdefault(metric, said)
+            shown = {
+                metric: (_known(both.old.values(metric)[number]), _known(both.new.values(metric)[number]))
+                for metric in (*scored, *both.metrics)
+                if metric in both.metrics and not np.isnan(standings.values(metric)[number])
+            }
+            is_now = standings is both.new
+            answers[number] = ChangedAnswer(
+                dataset=both.names[number][0],
+                id=standings.columns.key_at(place)[1],
+                question=row.question,
+                line=None if sample is None or sample.origin is None else sample.origin.line,
+                expected=row.expected,
+                before=(None if known is None else known.before) if is_now else text,
+                now=text if is_now else None,
+                why=verdict.failure_kind if is_now and verdict is not None and verdict.has_failed else None,
+                scores={**({} if known is None else known.scores), **shown},
+            )
+    return answers, reasons
 
 
-def _known(value: Any) -> float | None:
+def _known(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
-
-
-def _read_again(
-    both: PairedAnswers, standings: Standings, wanted: Iterable[int], when: str
-) -> dict[int, _Shown]:
-    """Return what is shown of some questions in one run; of several answers the first that fails."""
-    return {
-        number: _shown(standings.columns.key_at(place)[1], row, both.metrics, when)
-        for number, place, row in standings.read(wanted, is_one_enough=True)
-    }
-
-
-def _shown(id_: str, row: Row, metrics: Collection[str], when: str) -> _Shown:
-    sample, scores = row.sample, {score.metric: score for score in row.scores}
-    lacking = [metric for metric in metrics if metric not in scores or scores[metric].value is None]
-    reasons = (scores[each].reason if each in scores else None for each in lacking)
-    told = (f"not scored {when}" + ("" if reason is None else f": {reason}") for reason in reasons)
-    line = None if sample is None or sample.origin is None else sample.origin.line
-    return _Shown(
-        {"id": id_, "question": row.question, "line": line, "expected": row.expected},
-        row.response.text or row.error,
-        row.verdict.failure_kind if row.verdict is not None and row.verdict.has_failed else None,
-        [metric for metric in scores if metric in metrics],
-        dict(zip(lacking, told, strict=True)),
-    )
 
 
 # What the answers that moved one way have in common, and how groups of answers moved.

@@ -383,13 +383,11 @@ EVALUATED_AS = "evaluated_as"
 SAMPLE_SPAN_ACCURACY = "citation_span_accuracy"
 """The tolerance Jaccard of a sample among its ``individual_metrics``."""
 
-RunSource: TypeAlias = Run | RunFolder | ScoredRun | Mapping[str, Any]
+RunSource: TypeAlias = Run | RunFolder | Mapping[str, Any]
 
 
 def scored_run(source: RunSource, name: str | None = None) -> ScoredRun:
     """Read what a comparison needs; ``name`` is shown in it, by default the run's id."""
-    if isinstance(source, ScoredRun):
-        return source
     if isinstance(source, Run):
         return _from_results(source.head, source.results, name)
     if isinstance(source, RunFolder):

@@ -9,7 +9,7 @@ Answers are read once, into columns of numbers and hashes; those that are shown 
 from __future__ import annotations
 
 from array import array
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
@@ -86,9 +86,7 @@ class AnswerColumns:
     ) -> None:
         self.evaluation, self._knowledge = evaluation, knowledge
         self.keys: list[Key] = []
-        self.asked: dict[str, AskedRows] = {}
-        self.numbers: dict[str, list[int]] = {}
-        """The keys of each dataset, in the order of its asked rows."""
+        self.asked = defaultdict[str, AskedRows](AskedRows)
         self.key_of_row, self.texts, self.grades = array("q"), array("q"), array("b")
         self.unstable: set[int] = set()
         self.failed: set[int] = set()
@@ -119,11 +117,11 @@ class AnswerColumns:
         if (found := known.get(key)) is None:
             found = known[key] = len(self.keys)
             self.keys.append(key)
-            asked = self.asked.setdefault(dataset, AskedRows())
+            asked = self.asked[dataset]
+            asked.keys.append(found)
             asked.ids.append(key[1])
             asked.asked.append(hash_asked(sample, self._knowledge))
             asked.expected.append(hash_expected(sample, self._knowledge))
-            self.numbers.setdefault(dataset, []).append(found)
         self.key_of_row.append(found)
         self.texts.append(hash(plain(response.text or "")))
         verdict = row.verdict
@@ -160,12 +158,6 @@ class AnswerColumns:
 
     def __len__(self) -> int:
         return len(self.key_of_row)
-
-    def column(self, metric: str) -> Floats:
-        """Return the value of each row by a metric, NaN where there is none."""
-        column = self.values[metric]
-        column.extend([np.nan] * (len(self) - len(column)))
-        return np.frombuffer(column)
 
     def key_at(self, row: int) -> Key:
         """Return the key of a row."""
@@ -304,7 +296,9 @@ class Standings:
     def values(self, metric: str) -> Floats:
         """Return the value of each question by a metric, NaN where there is none."""
         if metric not in self._values:
-            column = self.columns.column(metric)
+            numbers = self.columns.values[metric]
+            numbers.extend([np.nan] * (len(self.columns) - len(numbers)))
+            column = np.frombuffer(numbers)
             found = self._of_first(column)
             for number in self._several:
                 known = column[self.rows(number)]
@@ -361,7 +355,7 @@ class PairedAnswers:
         old = AnswerColumns(before, called, self.metrics, knowledge, is_baseline=is_baseline)
         new = AnswerColumns(after, called, self.metrics, knowledge)
         self.pairings = {
-            dataset: pair_rows(old.asked.get(dataset, AskedRows()), new.asked.get(dataset, AskedRows()))
+            dataset: pair_rows(old.asked[dataset], new.asked[dataset])
             for dataset in dict.fromkeys([*old.asked, *new.asked])
         }
         self.demands = demanded or dict.fromkeys(self.pairings, Demand(self.metrics, ()))
@@ -382,7 +376,7 @@ class PairedAnswers:
     def _number(self, dataset: str, old: AnswerColumns, new: AnswerColumns) -> None:
         """Number the questions of a dataset, and name them."""
         pairing, first = self.pairings[dataset], len(self.names)
-        keys = [columns.numbers.get(dataset, []) for columns in (old, new)]
+        keys = [columns.asked[dataset].keys for columns in (old, new)]
         numbers: dict[int, int] = {}
         for of_key, pairs, own in zip(self.number_of_key, (pairing.before, pairing.after), keys, strict=True):
             for key, pair in zip(own, pairs, strict=True):
@@ -467,33 +461,17 @@ class PairedAnswers:
             primary = next(iter(metrics), None)
             sign = 1 if primary is None or metrics[primary] else -1
             first, second = (
-                np.where(
-                    judged[here],
-                    each.ranks[here],
-                    np.nan if primary is None else sign * each.values(primary)[here],
-                )
+                np.where(judged, each.ranks, np.nan if primary is None else sign * each.values(primary))[here]
                 for each in (old, new)
             )
-            are_unknown = np.isnan(first), np.isnan(second)
-            kinds = np.select(
-                [
-                    ~new.is_there[here],
-                    ~old.is_there[here],
-                    are_unknown[0] & are_unknown[1],
-                    are_unknown[0] | are_unknown[1],
-                    (judged & ~self.is_changed)[here] | (first == second),
-                    second > first,
-                ],
-                [
-                    "left out" if is_left_out(heads[1], dataset) else "gone",
-                    "left out" if is_left_out(heads[0], dataset) else "new",
-                    "nothing",
-                    "unpaired",
-                    "same",
-                    "better",
-                ],
-                "worse",
-            )
+            are_known = ~np.isnan(first), ~np.isnan(second)
+            kinds = np.full(len(first), "worse", dtype=object)
+            kinds[second > first] = "better"
+            kinds[(judged & ~self.is_changed)[here] | (first == second)] = "same"
+            kinds[are_known[0] != are_known[1]] = "unpaired"
+            kinds[~(are_known[0] | are_known[1])] = "nothing"
+            kinds[~old.is_there[here]] = "left out" if is_left_out(heads[0], dataset) else "new"
+            kinds[~new.is_there[here]] = "left out" if is_left_out(heads[1], dataset) else "gone"
             for kind in get_args(Flip):
                 found.setdefault(kind, []).extend((np.flatnonzero(kinds == kind) + here.start).tolist())
         return found

@@ -84,8 +84,9 @@ def _values(expectation: Expectation | None) -> bytes | None:
 
 
 class AskedRows(msgspec.Struct):
-    """The rows of a dataset in columns: ids, and hashes of what was asked and is expected."""
+    """The rows of a dataset in columns: keys, ids, and hashes of what was asked and is expected."""
 
+    keys: list[int] = msgspec.field(default_factory=list)
     ids: list[str] = msgspec.field(default_factory=list)
     asked: Any = msgspec.field(default_factory=lambda: array("q"))
     expected: Any = msgspec.field(default_factory=lambda: array("q"))
