@@ -418,7 +418,7 @@ def run_samples(
     blaming: Blaming | None = None,
     are_unchanged: bool = False,
     drawn: Sequence[int] = (),
-    answered: Callable[[], Iterator[JournalEntry]] = lambda: iter(()),
+    answers: Callable[[], Iterator[JournalEntry]] = lambda: iter(()),
 ) -> RunOutcome:
     """Ask the target every sample that is not in the folder's journal yet, score it, and write it down.
 
@@ -432,7 +432,7 @@ def run_samples(
     Where the caller knows that the samples ``are_unchanged``, a run with nothing left to do reads its journal
     alone. ``threads`` bounds how many samples wait for a slow scorer at once, ``spending`` what answers cost.
     Samples at the places ``drawn`` are judged that were not before, in this order, by what scores now. Those
-    of a folder that begins may be ``answered`` already: their answers come in their order, with their times.
+    of a run that begins may have ``answers`` already, in the order of the samples and with their times.
 
     ``on_progress`` is called in the run's thread, after each batch that became durable and at least once a
     second; ``on_finished`` too, with the entries that became durable, as they are read back; they have what
@@ -451,7 +451,7 @@ def run_samples(
         try:
             outcome = _run_in_thread(
                 lambda stop: RunLoop(
-                    samples=_open_samples(folder, index, open_, answered()),
+                    samples=_open_samples(folder, index, open_, answers()),
                     target=target,
                     scorers=scorers,
                     head=folder.head,
@@ -506,7 +506,7 @@ def _left_to_do(run: RunLoop) -> Iterator[str]:
 
 
 def _open_samples(
-    folder: RunFolder, index: JournalIndex, drawn: Sequence[int], answered: Iterator[JournalEntry]
+    folder: RunFolder, index: JournalIndex, drawn: Sequence[int], answers: Iterator[JournalEntry]
 ) -> Iterator[OpenSample]:
     def rescored(place: int, sample: Sample) -> OpenSample:
         entry = folder.entry_at(index.offsets[place])
@@ -515,7 +515,7 @@ def _open_samples(
     waiting: dict[int, Any] = dict.fromkeys(drawn)
     for place, sample in enumerate(folder.samples()):
         if not index.is_done(place) or place in index.reaskable:
-            entry = next(answered, None)
+            entry = next(answers, None)
             yield OpenSample(place, sample, None if entry is None else (entry.result.response, entry.timing))
         elif place in waiting:
             waiting[place] = sample

@@ -99,7 +99,7 @@ def _scored_rows(folder: RunFolder, plan: Plan, on_progress: OnProgress | None) 
     keep_samples(scored.selection, passing.path)
     if waits_to_score(scored.scorers, plan.options.crew):
         plan.methods.load()
-    outcome, _ = score_dataset(scored, passing, plan, on_progress, answered=folder.entries)
+    outcome, _ = score_dataset(scored, passing, plan, on_progress, answers=folder.entries)
     if outcome.interrupted:
         raise KeyboardInterrupt
     if not outcome.completed:
@@ -118,14 +118,14 @@ def _of_samples(
     dialect: str = "",
     truth: AnnotatedTruth = NOTHING_ANNOTATED,
 ) -> DatasetPlan:
-    def answered() -> Iterator[Sample]:
-        return (truth.applied(sample) for _, sample in folder.answered(samples))
+    def stream() -> Iterator[Sample]:
+        return (truth.applied(sample) for _, sample in folder.answers(samples))
 
     done = folder.counts.done
     return DatasetPlan(
         entry=DatasetEntry(name=folder.head.dataset_id, path=None, metrics=()),
-        source=Source(answered, dialect, lambda methods, _metrics: methods),
-        selection=Selection(answered, frozenset(), None, done, done),
+        source=Source(stream, dialect, lambda methods, _metrics: methods),
+        selection=Selection(stream, frozenset(), None, done, done),
         scorers=tuple(scorers),
         thresholds=(),
         methods=methods,

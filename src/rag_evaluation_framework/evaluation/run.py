@@ -333,7 +333,7 @@ def _blame(dataset: DatasetPlan, folder: RunFolder, workers: Workforce, found: F
 
 
 def _blames(dataset: DatasetPlan, folder: RunFolder, workers: Workforce) -> Iterator[bytes]:
-    items = ((sample, entry.result) for entry, sample in folder.answered())
+    items = ((sample, entry.result) for entry, sample in folder.answers())
     return in_order(_blaming(dataset), items, workers=workers, total=len(dataset.selection))
 
 

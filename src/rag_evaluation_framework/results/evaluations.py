@@ -559,9 +559,9 @@ def groups_of(sample: Sample | None) -> Iterator[tuple[str, str]]:
 
 
 def rows_of_folder(folder: RunFolder, samples: Samples | None = None) -> Iterator[Row]:
-    """Yield the rows of a run in the order of its dataset; ``samples`` as :meth:`RunFolder.answered` says."""
+    """Yield the rows of a run in the order of its dataset; ``samples`` as :meth:`RunFolder.answers` says."""
     labels = labels_beside(folder.path.parent)
-    for entry, sample in folder.answered(samples):
+    for entry, sample in folder.answers(samples):
         verdict = verdict_as_read(sample, entry.result, entry.verdict, labels)
         yield Row(entry.index, entry.result, sample, entry.timing, verdict=verdict)
 

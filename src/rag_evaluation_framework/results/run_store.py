@@ -209,9 +209,9 @@ class RunFolder:
     @property
     def state(self) -> RunState:
         """Whether the run is going on, can be resumed or is complete."""
-        return self.listed().state
+        return self.summary().state
 
-    def listed(self) -> ListedRun:
+    def summary(self) -> ListedRun:
         """Return how far the run is: by its figures, or by its journal."""
         found = partial(ListedRun, self.path, self)
         is_running = self.owner is not None
@@ -271,7 +271,7 @@ class RunFolder:
         """Yield the samples of the run as they were when it began, in order; none of one that did not."""
         return read_samples(self.samples_path) if self.samples_path.is_file() else iter(())
 
-    def answered(self, samples: Samples | None = None) -> Iterator[tuple[JournalEntry, Sample]]:
+    def answers(self, samples: Samples | None = None) -> Iterator[tuple[JournalEntry, Sample]]:
         """Yield the entry of each finished sample, and the sample; other ``samples`` may be more, in another
         order, but one that is missing or was edited since is a :class:`UsageError`.
         """
@@ -558,7 +558,7 @@ def list_runs(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> list[Liste
     found = []
     for path in run_paths(Path(runs_directory)):
         try:
-            found.append(RunFolder.at(path).listed())
+            found.append(RunFolder.at(path).summary())
         except RagEvalError as error:
             found.append(ListedRun(path, error=str(error)))
     return found
@@ -592,7 +592,7 @@ def latest_resumable(command: str, runs_directory: Path) -> RunFolder:
     same = [run for run in runs_in(runs_directory) if command_of(run.head) == command]
     if not same:
         raise UsageError(f"--resume: there is no run in {runs_directory} that rag-eval {command} has begun")
-    return _latest([run for run in same if run.listed().is_resumable] or same)
+    return _latest([run for run in same if run.summary().is_resumable] or same)
 
 
 def when_begun(run: RunFolder) -> tuple[str, str]:

@@ -195,7 +195,7 @@ def _append_verdicts(folder: RunFolder) -> None:
     with folder.held():
         journal = Journal(folder.journal_path, end=index.end)
         try:
-            for entry, sample in folder.answered():
+            for entry, sample in folder.answers():
                 verdict = decide_result(sample, entry.result)
                 if verdict != entry.verdict:
                     journal.append(written_entry(replace(entry, verdict=verdict))[0])
