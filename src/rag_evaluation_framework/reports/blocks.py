@@ -27,11 +27,12 @@ GOOD, BAD, DOUBT, DIM, BOLD = "green", "red", "yellow", "dim", "bold"
 """Passed and better; failed, worse, unsupported; undecided and incomplete; ids, paths, notes; the verdict."""
 
 STYLES = {
-    **dict.fromkeys(("passed", "met", "better", "no worse"), GOOD),
-    **dict.fromkeys(("failed", "missed", "worse"), BAD),
-    **dict.fromkeys(("undecided", "thresholds met", "not evaluated", "incomplete", "too few"), DOUBT),
+    **dict.fromkeys(("passed", "met", "better", "no worse", "faster", "winner", "complete"), GOOD),
+    **dict.fromkeys(("failed", "missed", "worse", "slower", "no winner", "broken"), BAD),
+    **dict.fromkeys(("undecided", "thresholds met", "not evaluated", "incomplete", "running"), DOUBT),
+    **dict.fromkeys(("too few", "too small", "not begun"), DOUBT),
 }
-"""The colour of a word of a verdict."""
+"""The colour of a word of a verdict, or of a state."""
 
 # The order in which columns leave a table that is too wide; those without a place in it stay.
 MEANING, SIZE, BAR, DIFFERENCE, BY, COUNT = range(1, 7)

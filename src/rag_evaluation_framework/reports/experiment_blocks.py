@@ -8,19 +8,12 @@ from rag_evaluation_framework.reports.messages.comparison_sentences import exper
 from rag_evaluation_framework.results.experiments import ExperimentResult
 from rag_evaluation_framework.statistics.intervals import Interval
 
-_STYLES = {
-    "winner": blocks.GOOD,
-    "running": blocks.DOUBT,
-    "not begun": blocks.DOUBT,
-    "too small": blocks.DOUBT,
-    "no winner": blocks.BAD,
-}
 _LAST_LOOKS = 10
 
 
 def describe_experiment(result: ExperimentResult) -> blocks.Blocks:
     """Add the decision, the last looks at the metric that decides, and the other metrics at the latest."""
-    yield blocks.Headline.of_sentence(experiment_sentence(result), color=_STYLES[result.word])
+    yield blocks.Headline.of_sentence(experiment_sentence(result), color=blocks.STYLES[result.word])
     rows = [row for metric in result.looks for row in _rows(result, metric)]
     if rows:
         yield blocks.GAP

@@ -91,13 +91,6 @@ def course(trend: MetricTrend) -> str:
 # How fast something is: the sentence, the figures over time, what was asked and what it found.
 
 
-_PACE_STYLES = {
-    "slower": blocks.BAD,
-    "faster": blocks.GOOD,
-    "undecided": blocks.DOUBT,
-    "same": blocks.GOOD,
-    "first": "",
-}
 _SHOWN = 5
 _SHOWN_METRICS = 4
 
@@ -125,7 +118,7 @@ def benchmark_document(kept: KeptBenchmark) -> dict[str, Any]:
 def describe_benchmark(kept: KeptBenchmark, *, again: str) -> blocks.Blocks:
     """Add the sentence, the figures of now and before, what was asked, what was found, where it is kept."""
     pace, now = kept.pace, kept.pace.now
-    yield blocks.Headline.of_sentence(pace_sentence(kept), color=_PACE_STYLES[pace.word])
+    yield blocks.Headline.of_sentence(pace_sentence(kept), color=blocks.STYLES.get(pace.word, ""))
     if kept.failures:
         told = ", ".join(f"{kind} {number:,}" for kind, number in kept.failures.items())
         failed = f"{now['failed_queries']:,} of {counted(now['total_queries'], 'request')} failed ({told})"

@@ -54,7 +54,6 @@ def describe_datasets(folder: Path, entries: Sequence[CatalogueEntry]) -> blocks
 
 _LEFT = {"lacking_scores": "lacking scores", "to_ask_again": "to ask again"}
 _NO_COMMAND = "the program that began it"
-_STATES = {"complete": blocks.GOOD, "incomplete": blocks.DOUBT, "running": blocks.DOUBT, "broken": blocks.BAD}
 
 
 def describe_runs(folder: Path, rows: Sequence[dict[str, Any]]) -> blocks.Blocks:
@@ -68,7 +67,7 @@ def describe_runs(folder: Path, rows: Sequence[dict[str, Any]]) -> blocks.Blocks
     yield blocks.table(
         [
             ("run", row["run_id"]),
-            ("state", blocks.Styled(row["state"], _STATES.get(row["state"], ""))),
+            ("state", blocks.result(row["state"])),
             (blocks.Column("dataset", flexible=True), row["dataset_id"] or blocks.NOTHING),
             (blocks.Column("agent", flexible=True), row["target"] or blocks.NOTHING),
             (questions, blocks.NOTHING if row["done"] is None else f"{row['done']:,} of {row['total']:,}"),

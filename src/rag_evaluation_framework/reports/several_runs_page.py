@@ -13,6 +13,7 @@ from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.judging.verdict import GRADES, name_of_state
 from rag_evaluation_framework.records.scores import TIMING_METHOD
 from rag_evaluation_framework.reports.blocks import BAD, GOOD, NOTHING, Headline, difference, one_line
+from rag_evaluation_framework.reports.comparison_blocks import comparison_headline
 from rag_evaluation_framework.reports.facts import document_of, named_rows, sample_name
 from rag_evaluation_framework.reports.messages import comparison_sentences
 from rag_evaluation_framework.reports.page_texts import PageTexts
@@ -26,7 +27,7 @@ from rag_evaluation_framework.reports.sweep_blocks import (
 )
 from rag_evaluation_framework.reports.system_blocks import interval_methods
 from rag_evaluation_framework.results.changes import by_run, compare_evaluations
-from rag_evaluation_framework.results.comparison import Comparison, MetricComparison
+from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation, Row
 from rag_evaluation_framework.results.movements import Movement, movement_between
 from rag_evaluation_framework.results.paired_answers import PairedAnswers
@@ -55,9 +56,13 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
     comparison = compare_evaluations(named, force=force, seed=evaluations[0].head.seed)
     short = comparison_sentences.short_names(list(named))
     traits = [trait for each in comparison.answers for trait in each.traits]
-    leads = [comparison_sentences.trait_sentence(trait) for trait in traits[:2]]
-    leads += [f"Compared anyway: {warning}" for warning in comparison.warnings]
-    said = Headline.of_sentence(_said(comparison), lines=tuple(leads))
+    several = len(comparison.answers) > 1
+    said, *others = (
+        comparison_headline(comparison, each, of=f"{short[each.contender]}: " if each and several else "")
+        for each in comparison.answers or (None,)
+    )
+    lines = [*said.lines, *(line for each in others for line in (str(each), *each.lines))]
+    lines += [f"Compared anyway: {warning}" for warning in comparison.warnings]
     scale = _scale(comparison.metrics)
     title = f"{' and '.join(short.values())} compared – rag-eval"
     runs: list[dict[str, Any]] = [
@@ -77,7 +82,7 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
             f"Now {', '.join(comparison.contenders)}",
             f"{evaluations[0].name}, {counted(evaluations[0].counts.finished, 'answer')}",
         ],
-        "said": said,
+        "said": replace(said, lines=tuple(lines)),
         "tone": _TONES.get(said.style, "un"),
         "answered": any("g" in pair for run in runs for pair in run["pairs"])
         or any(each.other_questions for each in comparison.answers),
@@ -97,15 +102,6 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
         "runs": runs,
     }
     return {"shown": shown, "scripted": scripted}
-
-
-def _said(comparison: Comparison) -> str:
-    if len(comparison.answers) < 2:
-        return comparison_sentences.comparison_sentence(comparison)
-    return " ".join(
-        f"{each.contender}: {comparison_sentences.comparison_sentence(comparison, each)}"
-        for each in comparison.answers
-    )
 
 
 def _changes(changes: AnswerChanges, run: Mapping[str, Any]) -> dict[str, Any]:
