@@ -100,6 +100,8 @@ class Column(msgspec.Struct, frozen=True):
 
 PICTURE = Column(joins=1000, picture=True)
 """A column of what no text shows."""
+Columns: TypeAlias = Sequence[Column | str]
+Rows: TypeAlias = Iterable[Sequence[Piece]]
 Cell: TypeAlias = tuple[Column | str, Piece]
 """A cell of a row, with the column that it stands in."""
 
@@ -381,9 +383,8 @@ def interval_text(interval: Interval | None, value: float | None = 0.0) -> str:
     if interval is None:
         return NOTHING if value is None else "n too small"
     digits = _digits(value or 0.0, interval)
-    return (
-        f"[{_unsigned_zero(f'{interval.low:,.{digits}f}')}, {_unsigned_zero(f'{interval.high:,.{digits}f}')}]"
-    )
+    low, high = (_unsigned_zero(f"{end:,.{digits}f}") for end in (interval.low, interval.high))
+    return f"[{low}, {high}]"
 
 
 def interval_header(confidence: float = 0.95) -> str:
@@ -395,14 +396,11 @@ def difference(value: float | None, interval: Interval | None = None) -> str:
     if value is None:
         return NOTHING
     digits = _digits(value, interval)
-    ends = ""
-    if interval is not None and (value or interval.low or interval.high):
-        ends = (
-            " ["
-            + ", ".join(_unsigned_zero(f"{end:+,.{digits}f}") for end in (interval.low, interval.high))
-            + "]"
-        )
-    return _unsigned_zero(f"{value:+,.{digits}f}") + ends
+    written = _unsigned_zero(f"{value:+,.{digits}f}")
+    if interval is None or not (value or interval.low or interval.high):
+        return written
+    low, high = (_unsigned_zero(f"{end:+,.{digits}f}") for end in (interval.low, interval.high))
+    return f"{written} [{low}, {high}]"
 
 
 def aligned(written: str) -> str:
@@ -510,7 +508,10 @@ def meaning(metric: str) -> str:
 _METHODS: Mapping[type[Block], str] = {
     Gap: "gap",
     Labelled: "labelled",
+    Headline: "show_headline",
     Example: "show_example",
+    Answers: "show_answers",
+    Table: "table",
     Steps: "steps",
     Command: "command",
 }
@@ -533,17 +534,12 @@ class Screen(msgspec.Struct):
     def draw(self, blocks: Iterable[Block]) -> Screen:
         """Add blocks, and return the screen."""
         for block in blocks:
-            match block:
-                case Line(pieces, indent, hang):
-                    self.say(*pieces, indent=indent, hang=hang)
-                case Headline():
-                    self.show_headline(block)
-                case Answers():
-                    self.show_answers(block)
-                case Table(columns, rows, indent):
-                    self.table(columns, rows, indent=indent)
-                case _:
-                    getattr(self, _METHODS[type(block)])(**asdict(block))
+            if isinstance(block, Line):
+                self.say(*block.pieces, indent=block.indent, hang=block.hang)
+            elif isinstance(block, Headline | Answers):
+                getattr(self, _METHODS[type(block)])(block)
+            else:
+                getattr(self, _METHODS[type(block)])(**asdict(block))
         return self
 
     def show_answers(self, listed: Answers) -> None:
@@ -606,9 +602,7 @@ class Screen(msgspec.Struct):
             if below:
                 self._add(" " * (hang + len(below) - len(below.lstrip())) + self._paint(below.lstrip(), BAD))
 
-    def table(
-        self, columns: Sequence[Column | str], rows: Iterable[Sequence[Piece]], *, indent: int = 2
-    ) -> None:
+    def table(self, columns: Columns, rows: Rows, *, indent: int = 2, summary: str = "") -> None:
         """Add a table; columns leave in their order until it fits, and no figure is ever cut."""
         if not columns:
             return

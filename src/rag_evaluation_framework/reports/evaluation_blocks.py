@@ -42,7 +42,6 @@ from rag_evaluation_framework.reports.facts import (
     worse_cases,
 )
 from rag_evaluation_framework.reports.messages import verdict_sentences as say
-from rag_evaluation_framework.reports.messages.comparison_sentences import systems_sentence
 from rag_evaluation_framework.reports.messages.run_sentences import (
     KINDS_OF_GOLDEN,
     caution,
@@ -56,7 +55,7 @@ from rag_evaluation_framework.reports.messages.run_sentences import (
     shortfall_of,
     unmeasured_lines,
 )
-from rag_evaluation_framework.reports.system_blocks import describe_systems
+from rag_evaluation_framework.reports.system_blocks import describe_systems, systems_sentence
 from rag_evaluation_framework.results.evaluations import Evaluation, unscored
 from rag_evaluation_framework.results.pairing import OTHER_QUESTIONS
 from rag_evaluation_framework.results.regressions import NOTHING_IN_COMMON

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.reports import blocks
-from rag_evaluation_framework.reports.messages.comparison_sentences import systems_sentence
 from rag_evaluation_framework.results.comparison import Comparison
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.summaries import Figure
@@ -81,16 +80,13 @@ def _compared_table(parts: Mapping[str, Evaluation], comparison: Comparison) -> 
 
 
 def _comparison_notes(comparison: Comparison, unit: str) -> blocks.Blocks:
-    most = max(each.n for each in comparison.metrics)
-    yield blocks.aside(
-        f"visible from: the smallest difference that {counted(most, unit)} show four times in five"
-    )
+    most = counted(max(each.n for each in comparison.metrics), unit)
+    yield blocks.aside(f"visible from: the smallest difference that {most} show four times in five")
     tested = sum(each.p_value is not None for each in comparison.metrics)
     if tested > 1:
         metrics = len({each.metric for each in comparison.metrics})
-        one, many = "comparison", f"{tested:,}"
-        if tested == metrics:
-            one, many = "metric", blocks.number_word(tested)
+        is_each = tested == metrics
+        one, many = ("metric", blocks.number_word(tested)) if is_each else ("comparison", f"{tested:,}")
         allows = f"the verdict allows for {many} being tested at once"
         yield blocks.aside(f"An interval is for one {one} alone; {allows}.")
     for each in {each.contender: each for each in comparison.metrics}.values():
@@ -143,10 +139,9 @@ def describe_ranking(
     figures = [each for part in ranking.parts.values() for each in part.metrics.values()]
     questions = counted(max((each.n_scored for each in figures), default=0), "question")
     if comparison is not None and comparison.metrics:
-        said = f"{systems_sentence(comparison)} ({questions})"
+        yield blocks.prose(f"{systems_sentence(comparison)} ({questions})")
     else:
-        said = f"{blocks.listed([*map(blocks.one_line, ranking.parts)])}: {questions}"
-    yield blocks.Headline("", "", said, ())
+        yield blocks.prose(f"{blocks.listed([*map(blocks.one_line, ranking.parts)])}: {questions}")
     yield blocks.GAP
     yield from describe_systems(ranking, unit="question")
     for name, part in ranking.parts.items():
@@ -216,3 +211,33 @@ def _per_query(name: str, part: Evaluation) -> blocks.Blocks:
         [blocks.Column("question", flexible=True), *(blocks.right(metric) for metric in columns)],
         [[query, *(f"{column[query]:.4f}" for column in columns.values())] for query in queries],
     )
+
+
+def systems_sentence(comparison: Comparison) -> str:
+    """Say of each contender on how many metrics it is better, worse, undecided."""
+    said = []
+    baseline = blocks.one_line(comparison.baseline)
+    for name in dict.fromkeys(each.contender for each in comparison.metrics):
+        found = [each.finding for each in comparison.metrics if each.contender == name]
+        worse, better, total = found.count("worse"), found.count("better"), len(found)
+        called = blocks.one_line(name)
+        metrics = counted(total, "metric")
+        first, second, count = (baseline, called, worse) if worse >= better else (called, baseline, better)
+        rest = _open_metrics(found.count("undecided"), found.count("same"))
+        on = f"all {metrics}" if count == total > 1 else f"{count:,} of {metrics}"
+        if worse and better:
+            both = f"worse than {baseline} on {worse:,} and better on {better:,}"
+            said.append(f"{called} is {both} of {metrics}{rest}")
+        elif count:
+            said.append(f"{first} is better than {second} on {on}{rest}")
+        else:
+            on_all = "the one metric" if total == 1 else f"all {metrics}"
+            alike = "the same" if found.count("same") == total else "not shown to differ: undecided"
+            said.append(f"{called} and {baseline} are {alike} on {on_all}")
+    return "; ".join(said)
+
+
+def _open_metrics(undecided: int, same: int) -> str:
+    told = [(undecided, "undecided"), (same, "the same")]
+    said = [f"{f'{count:,} are' if count > 1 else 'one is'} {word}" for count, word in told if count]
+    return f"; {'the other ' if len(said) == 1 else ''}{' and '.join(said)}" if said else ""

@@ -159,42 +159,6 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
     return {name: name for name in names}
 
 
-def systems_sentence(comparison: Comparison) -> str:
-    """Say of each contender on how many metrics it is better, worse, undecided."""
-    said = []
-    baseline = blocks.one_line(comparison.baseline)
-    for name in dict.fromkeys(each.contender for each in comparison.metrics):
-        found = [each.finding for each in comparison.metrics if each.contender == name]
-        worse, better, total = found.count("worse"), found.count("better"), len(found)
-        metrics = counted(total, "metric")
-        first, second, count = (
-            (baseline, blocks.one_line(name), worse)
-            if worse >= better
-            else (blocks.one_line(name), baseline, better)
-        )
-        rest = _open_metrics(found.count("undecided"), found.count("same"))
-        on = f"all {metrics}" if count == total > 1 else f"{count:,} of {metrics}"
-        if worse and better:
-            both = f"worse than {baseline} on {worse:,} and better on {better:,}"
-            said.append(f"{blocks.one_line(name)} is {both} of {metrics}{rest}")
-        elif count:
-            said.append(f"{first} is better than {second} on {on}{rest}")
-        else:
-            on_all = "the one metric" if total == 1 else f"all {metrics}"
-            said.append(
-                f"{blocks.one_line(name)} and {baseline} are the same on {on_all}"
-                if found.count("same") == total
-                else f"{blocks.one_line(name)} and {baseline} are not shown to differ: undecided on {on_all}"
-            )
-    return "; ".join(said)
-
-
-def _open_metrics(undecided: int, same: int) -> str:
-    told = [(undecided, "undecided"), (same, "the same")]
-    said = [f"{f'{count:,} are' if count > 1 else 'one is'} {word}" for count, word in told if count]
-    return f"; {'the other ' if len(said) == 1 else ''}{' and '.join(said)}" if said else ""
-
-
 def experiment_sentence(result: ExperimentResult) -> str:
     """Say what may be said of an experiment today."""
     experiment, look = result.experiment, result.latest
