@@ -147,8 +147,8 @@ except TargetError as error:
     ("place", "message"),
     [
         ("no_such_module_here:f", "cannot import no_such_module_here"),
-        ("json:no_such_function", "expected a function no_such_function in json"),
-        ("json:__name__", "expected a function __name__ in json"),
+        ("json:no_such_function", "json has no function no_such_function"),
+        ("json:__name__", "json has no function __name__"),
         ("json", "expected module:function"),
         (":f", "expected module:function"),
     ],

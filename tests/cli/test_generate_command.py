@@ -162,7 +162,7 @@ def test_key_that_is_revoked_on_the_way_loses_no_question(documents: Path) -> No
         asking = (str(documents), *ONE_EACH, "--base-url", server.url)
         first = generate(*asking, "-o", "some.eval.json", folder=documents.parent)
     assert first.returncode == 0, first.stderr
-    assert "2 samples were turned away or did not reach the target; a resume asks again" in first.stderr
+    assert "2 samples were rejected or did not reach the agent; a resume asks again" in first.stderr
     with running_chat(crane_question) as server:
         asking = (str(documents), *ONE_EACH, "--base-url", server.url, "--resume")
         mended = generate(*asking, "-o", "all.eval.json", folder=documents.parent)

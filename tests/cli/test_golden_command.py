@@ -363,13 +363,13 @@ def test_evaluate_says_before_the_first_request_which_golden_contexts_are_not_lo
     assert refused.code == 2
     assert (
         "golden_context: expected golden_context found once in its file, in every sample, which "
-        "span_recall and span_precision need, got none in 1 of 4: "
+        "span_recall and span_precision need, got 1 of 4 without it: "
     ) in refused.err
     assert "; rag-eval validate says why; --allow-missing scores the others" in refused.err
     ended = to_the_end(main, "evaluate", manifest, "--target", ASSISTANT, "--allow-missing", "--json").json
     assert ended["runs"][0]["metrics"]["span_recall"]["n_skipped"] == 1
     lacking, located = ended["warnings"]
-    assert "got none in 1 of 4: " in lacking
+    assert "got 1 of 4 without it: " in lacking
     assert lacking.endswith("; they are skipped (--allow-missing)")
     assert located.startswith("facts: 3 of 4 golden contexts located (rag-eval validate lists all): fact_002")
 

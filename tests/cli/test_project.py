@@ -249,7 +249,7 @@ def test_commands_find_what_the_project_keeps_from_any_folder_of_it(tmp_path: Pa
     assert "1.00" in line
     elsewhere = rag_eval_ended("agreement", folder=tmp_path.parent)
     assert elsewhere.returncode == 2
-    assert "say which annotations" in elsewhere.stderr
+    assert "no annotations given" in elsewhere.stderr
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_a_dataset_that_holds_its_documents_is_corpus_and_questions_at_once(tmp_
     [
         (["nowhere", "--dataset", QUESTIONS], "got nothing at nowhere"),
         ([DOCUMENTS], "there is no questions.eval.json\n          Make it: rag-eval generate"),
-        ([], "corpus: expected a folder of documents"),
+        ([], "corpus is missing"),
         ([DOCUMENTS, "--dataset", "nothing"], "there is no file nothing, and no dataset of that name"),
         ([DOCUMENTS, "--dataset", QUESTIONS, "-k", "0"], "k: expected a whole number of at least 1, got 0"),
     ],

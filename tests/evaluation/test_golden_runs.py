@@ -123,7 +123,7 @@ def test_two_files_of_a_split_are_an_error_that_names_both(tmp_path: Path) -> No
 
 
 def test_a_folder_without_golden_sets_and_a_broken_one_are_said(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="expected golden sets"):
+    with pytest.raises(UsageError, match="contain no golden sets"):
         find_splits(tmp_path)
     (tmp_path / FILES["facts"]).write_text('[{"id": "a", ')
     with pytest.raises(InputError, match=r"factual_qa\.json"):

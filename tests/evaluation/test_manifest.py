@@ -185,7 +185,7 @@ def test_every_missing_reference_is_named_with_its_line_and_nothing_is_shown(tmp
     assert [str(issue).partition("agent.yaml:")[2] for issue in caught.value.issues] == [
         "7: spec.api.auth.token: expected the secret agent-key: a file agent-key in RAG_EVAL_SECRETS_DIR, "
         "or the environment variable AGENT_KEY, got neither",
-        "9: spec.api.headers.X-Tenant: expected the environment variable STAGE, got an empty one",
+        "9: spec.api.headers.X-Tenant: expected the environment variable STAGE, got an empty variable",
     ]
 
 

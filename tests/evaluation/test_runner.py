@@ -240,7 +240,7 @@ def test_a_small_dataset_that_is_turned_away_whole_ends_with_its_failures(tmp_pa
     target = Calculator(faults=lambda _: [TargetError("http-401", "no key")])
     outcome, folder = run(tmp_path, target, 4)
     assert (outcome.completed, outcome.failed, folder.counts.failed) == (True, 4, 4)
-    assert outcome.notes == ("4 samples were turned away or did not reach the target; a resume asks again",)
+    assert outcome.notes == ("4 samples were rejected or did not reach the agent; a resume asks again",)
 
 
 def test_a_resume_asks_those_again_that_the_target_turned_away_and_nobody_else(tmp_path: Path) -> None:

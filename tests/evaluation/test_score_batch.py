@@ -74,11 +74,11 @@ def test_columns_of_other_names_are_said_by_map_even_where_a_table_has_nothing_i
 def test_what_cannot_be_scored_is_refused() -> None:
     with pytest.raises(UsageError, match="table: expected an Arrow table or record batch, got"):
         score_batch(ROWS, METRICS)
-    with pytest.raises(UsageError, match="metrics: expected at least one metric, got none"):
+    with pytest.raises(UsageError, match="metrics is empty"):
         score_batch(TABLE, [])
     with pytest.raises(UnknownNameError, match="token_f1"):
         score_batch(TABLE, ["token_f2"])
-    with pytest.raises(UsageError, match="table: expected no column 'token_f1', which is added here"):
+    with pytest.raises(UsageError, match="table: the column 'token_f1' already exists"):
         score_batch(score_batch(TABLE, ["token_f1"]), METRICS)
     with pytest.raises(UsageError, match=r"rows: .*answer"):
         score_batch(TABLE.drop_columns(["answer", "contexts", "reference"]), METRICS)

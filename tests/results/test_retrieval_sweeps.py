@@ -216,7 +216,7 @@ def test_a_beir_folder_is_evaluated_at_document_level_without_its_unjudged_queri
     [
         ({"level": "words"}, UnknownNameError, 'unknown level "words"'),
         ({"rank_by": "ndcg"}, UnknownNameError, 'unknown metric at token level "ndcg"'),
-        ({"level": "chunk"}, UsageError, "expected relevant chunk ids in at least one of 168 samples"),
+        ({"level": "chunk"}, UsageError, "168 samples without relevant chunk ids"),
         ({"k": 0}, UsageError, "k: expected a whole number of at least 1, got 0"),
         ({"embedders": ["nothing"]}, UnknownNameError, "unknown embedder"),
     ],

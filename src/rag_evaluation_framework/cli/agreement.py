@@ -65,12 +65,12 @@ def _found(paths: tuple[Path, ...]) -> list[Path]:
     """Return the files given and, in order, those of annotations below the folders given."""
     kept = in_project("data", "evaluation", "ground_truth", "annotations")
     if not paths and not kept.is_dir():
-        raise UsageError("say which annotations: rag-eval agreement FILE|FOLDER; in a project, its own")
+        raise UsageError("no annotations given. Use rag-eval agreement FILE|FOLDER")
     paths = paths or (kept,)
     found: list[Path] = []
     for path in paths:
         inside = sorted({*path.rglob("*.gt.json*"), *path.rglob("*.gt.yaml*")}) if path.is_dir() else [path]
         if not inside:
-            raise UsageError(f"{path}: expected annotations (.gt.json, .gt.yaml) below it, got none")
+            raise UsageError(f"{path} contains no annotations (.gt.json, .gt.yaml)")
         found += inside
     return found

@@ -127,7 +127,7 @@ def open_desk(
             queue = _queue(loaded, subject, runs_directory, draw)
             items, order = [by_key[key] for key in queue if key in by_key], "As they were drawn."
     if not items:
-        raise UsageError(f"{subject}: expected questions to annotate, got none that were answered")
+        raise UsageError(f"{subject} contains no answered questions to annotate")
     return AnnotationDesk(
         items,
         documents if corpus is None else Corpus.from_folder(corpus, glob).documents,

@@ -176,7 +176,7 @@ def _agent(given: Mapping[str, Any]) -> Any:
     is_asked = given["url"] or given["target"]
     if manifest.api.url is None and not is_asked:
         if is_given("manifest"):
-            raise UsageError(f"{given['manifest']} names no agent. Say what to ask: --url or --target")
+            raise UsageError(f"{given['manifest']} names no agent. Pass --url or --target")
         return None
     return manifest
 
@@ -192,7 +192,7 @@ def _asking(given: Mapping[str, Any], manifest: Any) -> tuple[Job, Searched | No
     elif entries:
         data = replace(manifest, datasets=(replace(entries[0], metrics=metrics, thresholds=None),))
     else:
-        raise UsageError("--dataset: expected a file of questions, or one in the project, got none")
+        raise UsageError("--dataset is missing. Pass a file of questions")
     api = None if manifest is None else manifest.api
     remote = given["target"] is None or str(given["target"]).startswith(("http://", "https://"))
     return _of(data, given, metrics, api=api, target=target, needs_target=True), None, remote
@@ -205,8 +205,8 @@ def _searching(given: Mapping[str, Any]) -> tuple[Job, Searched | None, bool]:
     corpus = given["corpus"] or given["dataset"]
     if corpus is None:
         raise UsageError(
-            "say what to measure: --url http://localhost:4000, --target module:function, or --corpus FOLDER\n"
-            "  In a project (rag-eval init) its settings say so."
+            "nothing to measure. Pass --url http://localhost:4000, --target module:function or\n"
+            "  --corpus FOLDER, or run it in a project (rag-eval init)."
         )
     asked = {"corpus": corpus, "dataset": given["dataset"], "asks_its_own": not is_given("dataset")}
     asked |= {"glob": given["glob"]} if given["glob"] else {}

@@ -192,7 +192,7 @@ def _check_model(given: dict[str, Any]) -> None:
         return
     for name in ("base_url", "key_env", "price_input", "price_output", "max_cost", "resume"):
         if given[name] is not None:
-            raise UsageError(f"--{name.replace('_', '-')}: expected a --model with it, got none")
+            raise UsageError(f"--{name.replace('_', '-')}: needs --model")
     if given["queries_across_docs"]:
         raise UsageError("--queries-across-docs: expected a --model, since rules ask about one sentence each")
     if given["unanswerable"]:

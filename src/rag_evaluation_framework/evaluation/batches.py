@@ -40,12 +40,12 @@ def score_batch(
         raise UsageError(f"table: expected an Arrow table or record batch, got {shown(table)}")
     names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     if not names:
-        raise UsageError("metrics: expected at least one metric, got none")
+        raise UsageError("metrics is empty")
     scorers = _scorers(names)
     check_scorers(scorers)
     added = [*(scorer.name for scorer in scorers), NOT_SCORED]
     if taken := [name for name in added if name in table.column_names]:
-        raise UsageError(f"table: expected no column {taken[0]!r}, which is added here")
+        raise UsageError(f"table: the column {taken[0]!r} already exists; score_batch adds it")
     rows = [_scored(sample, scorers) for sample in _samples(table, map)]
     for place, scorer in enumerate(scorers):
         values = arrow.array([row[place].value for row in rows], arrow.float64())

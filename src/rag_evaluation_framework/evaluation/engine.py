@@ -502,7 +502,7 @@ def _left_to_do(run: RunLoop) -> Iterator[str]:
         yield f"{lacking} scores because a model's endpoint failed; a resume makes them again"
     if run.reaskable:
         samples = counted(run.reaskable, "sample was", "samples were")
-        yield f"{samples} turned away or did not reach the target; a resume asks again"
+        yield f"{samples} rejected or did not reach the agent; a resume asks again"
 
 
 def _open_samples(

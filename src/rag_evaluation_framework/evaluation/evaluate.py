@@ -262,7 +262,7 @@ def _side_by_side(targets: Mapping[str, TargetLike], job: Job, on_progress: OnPr
     """Evaluate one target after another; the first that does not complete ends it, as Ctrl-C does."""
     _refuse("several targets", {"resume": job.resume, "baseline": job.baseline})
     if not targets:
-        raise UsageError("target: expected at least one by name, got none")
+        raise UsageError("target is empty")
     systems: dict[str, Evaluation] = {}
     for name, target in targets.items():
         systems[name] = _evaluated(replace(job, target=target), on_progress)

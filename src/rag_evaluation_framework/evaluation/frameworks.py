@@ -578,7 +578,7 @@ def imported_object(place: str) -> Any:
     for attribute in attributes.split("."):
         found = getattr(found, attribute, None)
     if found is None or isinstance(found, str):
-        told = f"expected a function {attributes} in {module_name}, got none"
+        told = f"{module_name} has no function {attributes}"
         raise UsageError(f"target {shown(place)}: {told}")
     return found
 

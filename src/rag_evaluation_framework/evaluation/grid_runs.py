@@ -95,7 +95,7 @@ def evaluate_over(
         raise UnknownNameError("level", options.level, LEVELS)
     dataset = data if isinstance(data, Dataset) else find_dataset(data)
     if documents is None and not dataset.documents:
-        raise UsageError("documents: expected those that the grid is to search, got none")
+        raise UsageError("documents is missing: set the documents that the grid searches")
     if documents is None:
         documents = Corpus(dataset.documents)
     corpus = documents if isinstance(documents, Corpus) else Corpus.from_folder(documents)
@@ -135,7 +135,7 @@ def evaluate_grid(
     if rank_by not in level.metrics:
         raise UnknownNameError(f"metric at {level.level} level", rank_by, level.metrics)
     if not dataset.samples:
-        raise UsageError("dataset: expected at least one sample, got none")
+        raise UsageError("dataset contains no samples")
     options = options or Options()
     options.reach()
     aside = PassingFolder() if runs_directory is None else None

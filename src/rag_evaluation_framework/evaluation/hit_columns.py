@@ -93,7 +93,7 @@ class RetrievalLevel(msgspec.Struct, frozen=True, kw_only=True):
         class; samples without ground truth are skipped.
         """
         if not metrics:
-            raise UsageError("metrics: expected at least one, got none")
+            raise UsageError("metrics is empty")
         named: dict[str, GivenMetric | str] = {}
         own = _METRICS[self.level]
         for metric in metrics:
@@ -129,7 +129,7 @@ class RetrievalLevel(msgspec.Struct, frozen=True, kw_only=True):
 def retrieval_level(level: Level, dataset: Dataset, corpus: Corpus) -> RetrievalLevel:
     """Return a level by its name; an empty corpus, or a dataset without truth for it, is an error."""
     if not len(corpus):
-        raise UsageError("corpus: expected at least one document, got none")
+        raise UsageError("corpus contains no documents")
     moved = 0
     columns: Callable[[Chunking], Columns]
     if level == "token":

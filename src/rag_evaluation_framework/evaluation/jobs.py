@@ -211,7 +211,7 @@ def _target_given(job: Job, stated: Manifest, secrets: Secrets) -> TargetLike | 
         return Address(url)
     if job.needs_target:
         raise UsageError(
-            "say what to ask: --url http://localhost:4000, or --target module:function (or answers.jsonl)"
+            "no agent given. Pass --url http://localhost:4000 or --target module:function (or answers.jsonl)"
         )
     return None
 
@@ -372,7 +372,7 @@ def _check_recorded(plan: Plan) -> bool:
                 continue
             file = "FILE" if dataset.entry.path is None else quote(str(dataset.entry.path))
             raise UsageError(
-                f"dataset {dataset.name}: no row holds an answer. Ask your system for them:\n"
+                f"dataset {dataset.name}: no row has an answer. Ask your agent for answers:\n"
                 f"  rag-eval evaluate {file} --url URL (or --target module:function); "
                 "in Python, target=…"
             )
@@ -481,7 +481,7 @@ def _traces_at(path: Path, job: Job) -> SamplesRead | None:
             return _read_traces(path, dialect.chosen(path, job.options.traces))
     if job.options.traces is not None:
         chosen = ", ".join(job.options.traces.to_dict())
-        raise UsageError(f"{path}: {chosen}: expected traces in OTLP JSON to choose from, got something else")
+        raise UsageError(f"{path}: {chosen}: expected traces in OTLP JSON, got another format")
     return None
 
 
@@ -489,7 +489,7 @@ def _read_traces(path: Path, traces: Any) -> SamplesRead:
     folder = PassingFolder()
     keep_samples(traces.stream, folder.path)
     if not traces.counts["samples"]:
-        raise UsageError("\n".join((f"{path}: expected a trace that answers, got none", *traces.doubts)))
+        raise UsageError("\n".join((f"{path} contains no trace with an answer", *traces.doubts)))
 
     def stream() -> Iterator[Sample]:  # holds the folder, which is there as long as somebody may read it
         return read_samples(folder.path / SAMPLES_FILE)

@@ -248,7 +248,7 @@ def judged_in_part(
     """
     budget = dataset.budget
     if budget is None or budget.made is None:
-        raise UsageError("expected a budget for the judge, got none")
+        raise UsageError("the budget for the judge is missing")
     outcome = run(unjudged(dataset.scorers))
     if not outcome.completed or not folder.awaits_judge:
         return outcome
@@ -281,4 +281,4 @@ def _keep(folder: RunFolder, told: Mapping[str, Any]) -> None:
     try:
         write_bytes_atomically(folder.judged_path, strict_json.encode(told) + b"\n")
     except StorageError as error:
-        raise StorageError(f"{error}; what was judged is kept, and a resume goes on") from None
+        raise StorageError(f"{error}; finished judgments are saved, and you can resume the run") from None

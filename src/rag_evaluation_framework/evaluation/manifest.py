@@ -336,7 +336,7 @@ def _auth_header(reader: ManifestReader) -> tuple[WrittenText, ...]:
     if value is not None:
         return (_header(reader, name, value, (*_AUTH, "value")),)
     if "header" in written:
-        reader.problem(_AUTH, "a value for the header", "none")
+        reader.problem(_AUTH, "a value for the header", "no value")
     return ()
 
 
@@ -528,7 +528,7 @@ def read_manifest(
     )
     has_own = any(entry.thresholds for entry in datasets)
     if manifest.ci_gate and not splits and not reader.at(*EVALUATION, "thresholds") and not has_own:
-        reader.problem((*EVALUATION, "ciGate"), "thresholds for the gate to hold", "none")
+        reader.problem((*EVALUATION, "ciGate"), "thresholds for the gate", "no thresholds")
     reader.raise_all()
     return manifest
 
@@ -575,7 +575,7 @@ def _datasets(
         own = reader.metrics(*at, "metrics") if splits else _metrics(reader, at)
         metrics = shared if own is None else own
         if metrics is None:
-            reader.problem(at, "metrics, here or in spec.evaluation.metrics", "none")
+            reader.problem(at, "metrics, here or in spec.evaluation.metrics", "no metrics")
         entry = DatasetEntry(
             name=name,
             path=path,

@@ -86,7 +86,7 @@ class MissingFields:
             "missing-field",
             f"{_WANTED.get(need, field)} in every sample, which {' and '.join(metrics)} "
             f"{'needs' if len(metrics) == 1 else 'need'}",
-            f"none in {lacking.count:,} of {self._seen:,}: {named}{way_out}",
+            f"{lacking.count:,} of {self._seen:,} without it: {named}{way_out}",
             field,
             file=self._file,
             line=lacking.first if self._has_lines else None,

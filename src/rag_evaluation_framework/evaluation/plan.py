@@ -142,13 +142,11 @@ def _rank(identifier: str, seed: int) -> int:
 
 def _refuse_nothing(n_in_file: int, n_matching: int, wanted: frozenset[str], present: Counter[str]) -> None:
     if not n_in_file:
-        raise InputError([Issue("empty-file", "at least one sample", "none")])
+        raise InputError([Issue("empty-file", "at least one sample", "an empty file")])
     if not n_matching:
         tags = " or ".join(sorted(wanted))
         there = ", ".join(tag for tag, _ in present.most_common(_LISTED_TAGS)) or "none"
-        raise UsageError(
-            f"expected samples with the tag {tags}, got none of {n_in_file:,}; tags there: {there}"
-        )
+        raise UsageError(f"none of {n_in_file:,} samples has the tag {tags}. Available tags: {there}")
 
 
 _BYTES_PER_TOKEN = 4

@@ -238,8 +238,8 @@ def _no_truth(what: str, dataset: Dataset) -> UsageError:
     others = list(_other_truths(dataset))
     hint = f"; it has {' and '.join(others)}" if others else ""
     return UsageError(
-        f"dataset: expected {what} in at least one of {counted(len(dataset), 'sample')}, got none{hint}.\n"
-        "  Name them in a column relevant_documents, or have questions made: rag-eval generate FOLDER"
+        f"dataset: {counted(len(dataset), 'sample')} without {what}{hint}.\n"
+        "  Add a column relevant_documents, or generate questions: rag-eval generate FOLDER"
     )
 
 

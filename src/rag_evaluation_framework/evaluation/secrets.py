@@ -213,7 +213,7 @@ def resolved(text: str, environment: Mapping[str, str], *, secrets: Secrets) -> 
         variable, secret = match["variable"], match["secret"] or match["braced"]
         try:
             if not variable and not secret:
-                raise InputError([Issue("invalid-reference", f"a name after {match[0]}", "none")])
+                raise InputError([Issue("invalid-reference", f"a name after {match[0]}", "no name")])
             return _variable(variable, environment) if variable else _secret(secret, environment, secrets)
         except InputError as error:
             issues.extend(error.issues)
@@ -228,7 +228,7 @@ def resolved(text: str, environment: Mapping[str, str], *, secrets: Secrets) -> 
 def _variable(name: str, environment: Mapping[str, str]) -> str:
     value = environment.get(name, "")
     if not value:
-        found = "none" if name not in environment else "an empty one"
+        found = "an unset variable" if name not in environment else "an empty variable"
         raise InputError([Issue("missing-reference", f"the environment variable {name}", found)])
     return value
 

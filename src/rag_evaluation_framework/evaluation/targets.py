@@ -539,7 +539,7 @@ class RecordedAnswers(_Held):
             except InputError as error:
                 problems.take(error.located(self.name, line))
         if not (self._by_id or self._by_question or problems.issues):
-            problems.add(Issue("empty", "answers, one a line", "none"))
+            problems.add(Issue("empty", "one answer per line", "an empty file"))
         problems.raise_if_any()
 
     def held_by(self, sample: Sample) -> Response:
