@@ -150,7 +150,7 @@ def test_what_counts_for_all_of_a_run_is_not_sent_where_it_would_count_apart(jud
         pytest.raises(UsageError, match="judge_budget: calls are counted in one process"),
     ):
         pickle.dumps(budgeted)
-    with pytest.raises(UsageError, match="max_cost: a cap holds in one process"):
+    with pytest.raises(UsageError, match="max_cost: a cap works in one process only"):
         pickle.dumps(Spending(5.0))
 
 
@@ -224,5 +224,5 @@ def test_every_target_answers_alike_without_secrets(tmp_path: Path, monkeypatch:
 
 def test_a_module_of_dspy_says_why_it_is_not_sent() -> None:
     module = look_alike(json.loads(FIXTURE.read_text(encoding="utf-8"))["apps"]["dspy_module"])
-    with pytest.raises(UsageError, match="it answers by the model that is configured in this process"):
+    with pytest.raises(UsageError, match="it uses the model that is configured in this process"):
         pickle.dumps(system_of(module))

@@ -254,7 +254,7 @@ def test_a_run_of_a_file_is_no_experiment_and_cannot_be_made_one(
     result = run_tokens(path)
     assert (result.experiment_url, result.warnings) == (None, ())
     assert not server.requests
-    with pytest.raises(UsageError, match="expected the name of one"):
+    with pytest.raises(UsageError, match="an experiment needs a dataset in LangSmith"):
         run_tokens(path, upload_experiments=True)
 
 

@@ -138,8 +138,8 @@ def test_a_threshold_that_no_dataset_is_scored_by_is_an_error_with_its_line_and_
         plan_evaluation(manifest)
     expected = f"{tmp_path / 'agent.yaml'}:5: thresholds: expected a metric that a dataset is scored by"
     assert [str(issue) for issue in caught.value.issues] == [
-        f"{expected} (string_match, pass_rate), got exact_match, which none measures; -m exact_match does",
-        f"{expected} (pass_rate, string_match), got latency, which none measures; -m latency does",
+        f"{expected} (string_match, pass_rate), got exact_match, which is not measured. Add -m exact_match",
+        f"{expected} (pass_rate, string_match), got latency, which is not measured. Add -m latency",
     ]
     assert plan_evaluation(manifest, metrics=["latency", "exact_match"]).left_out == ()
 

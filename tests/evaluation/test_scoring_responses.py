@@ -37,10 +37,10 @@ class Unwritable(Exception):  # noqa: N818  # a plug-in names its exceptions as 
 @pytest.mark.parametrize(
     ("outcome", "reason"),
     [
-        (KeyError("boom"), "the scorer broke: KeyError: 'boom'"),
-        (Unwritable(), "the scorer broke: Unwritable"),
+        (KeyError("boom"), "the scorer failed: KeyError: 'boom'"),
+        (Unwritable(), "the scorer failed: Unwritable"),
         ([Unwritable()], "got a value of type list without a text form"),
-        (ValueError("x" * 1_000_000), "the scorer broke: ValueError: xxx"),
+        (ValueError("x" * 1_000_000), "the scorer failed: ValueError: xxx"),
         (None, "expected a score of scripted, got None"),
         (Score.scored("another", 1.0, method="exact"), "expected a score of scripted, got Score"),
     ],

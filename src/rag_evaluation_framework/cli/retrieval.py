@@ -268,9 +268,7 @@ def _settings(given: Mapping[str, Any], configs: Sequence[str]) -> dict[str, Any
     asked["asks_its_own"] = not is_given("dataset") and "dataset" not in stated
     asked.setdefault("corpus", asked.get("dataset"))
     if asked["corpus"] is None:
-        raise UsageError(
-            "corpus is missing. Pass a folder of documents, or a dataset that contains documents"
-        )
+        raise UsageError("corpus is missing. Pass a folder of documents, or a dataset with documents")
     for name in _LISTED:
         value = asked.get(name, ())
         asked[name] = list(value) if isinstance(value, tuple) else [value]

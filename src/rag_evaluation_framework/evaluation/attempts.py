@@ -501,7 +501,7 @@ class Asker:
         if done and not task.cancelled():
             return task.result()
         if done:
-            return TargetError("cancelled", "the target cancelled its own request")
+            return TargetError("cancelled", "the agent canceled its own request")
         task.cancel()
         return _timed_out()
 

@@ -212,7 +212,7 @@ def run_benchmark(
                 asyncio.run(_asked_again(plan.target, samples, watch))
                 answers = _Answers(plan.target.name, watch.responses)
                 plan = replace(plan, target=answers)
-        on_step("scoring what was found")
+        on_step("scoring the answers")
         evaluation = run(replace(plan, runs_directory=Path(folder), kept=None))
         document = plan.secrets.mask_value(results_document(evaluation))
     timed = watch.timed(None if remote else meter.usage)
@@ -286,9 +286,7 @@ def _searched_again(searched: Searched, questions: Sequence[str], watch: _Watch)
     while thread.is_alive():
         thread.join(_POLL_SECONDS)
         if time.perf_counter() - search.began > limit and thread.is_alive():
-            told = (
-                f"{watch.asked}: no answer within {limit:g} s\n  Nothing was measured; --timeout allows more."
-            )
+            told = f"{watch.asked}: no answer within {limit:g} s\n  Nothing was measured. Raise --timeout."
             raise ModelOutageError("timeout", told)
     if search.error is not None:
         raise search.error

@@ -59,7 +59,7 @@ def _local_file(name: str, folder: Path) -> Path:
         raise UsageError(f"dataset {shown(name)}: expected one file, got {' and '.join(map(str, found))}")
     if not found and name.endswith(_FILE_ENDINGS):
         raise MissingDatasetError(
-            f"there is no file {name}.\n  Make questions from documents: rag-eval generate FOLDER -o {name}"
+            f"there is no file {name}.\n  Generate questions: rag-eval generate FOLDER -o {name}"
         )
     if not found:
         raise MissingDatasetError(
@@ -92,7 +92,7 @@ EXPERIMENT_HOSTS.register("langsmith", "rag_evaluation_framework.adapters.langsm
 def is_recorded(dataset: Dataset, wish: bool | None) -> bool:
     """Tell whether runs of a dataset become experiments; without a wish, those of hosted datasets do."""
     if wish and not isinstance(dataset, HostedDataset):
-        raise UsageError("experiments are shown beside a dataset at LangSmith: expected the name of one")
+        raise UsageError("an experiment needs a dataset in LangSmith. Pass the name of the dataset")
     if wish is not None:
         return wish
     return isinstance(dataset, HostedDataset) and os.environ.get(NO_TRACKING, "").lower() != "false"

@@ -123,7 +123,7 @@ class FrameworkSystem(msgspec.Struct, frozen=True, kw_only=True):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.kind == _DSPY:
-            told = "it answers by the model that is configured in this process"
+            told = "it uses the model that is configured in this process"
             raise UsageError(f"{self.name}: {told}; expected a function that configures it")
         return system_of, (self.given, self.called)
 
@@ -410,20 +410,20 @@ def chroma_contexts(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
 _REFUSED: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         ("list_collections", "get_or_create_collection"),
-        "a Chroma client holds many collections: expected one, such as client.get_collection(NAME)",
+        "a Chroma client has many collections. Pass one: client.get_collection(NAME)",
     ),
     (
         ("query_points", "get_collections"),
-        "a Qdrant client does not embed questions: expected a LangChain or LlamaIndex vector store over it",
+        "a Qdrant client does not embed questions. Pass a LangChain or LlamaIndex vector store over it",
     ),
     (
         ("achat", "stream_chat", "reset"),
-        "a LlamaIndex chat engine remembers what it was asked: expected a query engine, or a function: "
+        "a LlamaIndex chat engine remembers earlier questions. Pass a query engine, or a function: "
         "target=lambda question: index.as_chat_engine().chat(question)",
     ),
     (
         ("embed_documents", "embed_query"),
-        "a LangChain embedder finds nothing by itself: expected a vector store or a retriever",
+        "a LangChain embedder cannot retrieve. Pass a vector store or a retriever",
     ),
 )
 _SHAPES: tuple[tuple[tuple[str, ...], Callable[[Any], FrameworkSystem]], ...] = (
@@ -521,7 +521,7 @@ class ExistingIndex:
         counts, said = self._counts, []
         if counts["elsewhere"]:
             of = f"{counts['elsewhere']:,} of {counted(counts['texts'], 'text')}"
-            said.append(f"{self}: {of} not in the documents: counted as read for nothing")
+            said.append(f"{self}: {of} not in the documents; they count as not relevant")
         if 0 < counts["most"] < counts["k"]:
             said.append(f"{self}: returns at most {counts['most']} where {counts['k']} are asked for")
         return tuple(said)

@@ -380,7 +380,7 @@ def check_measured(manifest: Manifest, metrics: Sequence[str] = ()) -> None:
             nearest = get_close_matches(each.metric, sorted(known), n=3, cutoff=0.4) or sorted(known)
             of = "a dataset" if each.dataset is None else f"the dataset {each.dataset}"
             expected = f"a metric that {of} is scored by ({', '.join(nearest)})"
-            found = f"{each.metric}, which none measures; -m {each.metric} does"
+            found = f"{each.metric}, which is not measured. Add -m {each.metric}"
             issue = Issue("unmeasured-threshold", expected, found, "thresholds")
             issues.append(issue.located(str(manifest.file), each.line))
     if issues:

@@ -198,10 +198,10 @@ def recorded_dataset(folder: RunFolder) -> Path:
     recorded = folder.head.configuration.get("dataset_path")
     if not isinstance(recorded, str):
         raise UsageError(
-            f"run {folder.head.run_id} does not record where its dataset is: give it with --dataset FILE"
+            f"run {folder.head.run_id} does not record the path of its dataset. Pass --dataset FILE"
         )
     if not os.path.exists(recorded):  # noqa: PTH110  # a name that is too long is no file, not an error
         raise UsageError(
-            f"no dataset at {recorded}, where run {folder.head.run_id} had it: give it with --dataset FILE"
+            f"no dataset at {recorded}, where run {folder.head.run_id} had it. Pass --dataset FILE"
         )
     return Path(recorded)

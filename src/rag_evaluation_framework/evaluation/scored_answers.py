@@ -186,7 +186,7 @@ def writable_result(sample: Sample, result: SampleResult, scorers: Sequence[Scor
     try:
         _check(SampleResult(result.sample_id, result.response))
     except InputError as error:
-        message = f"the response cannot be written down: {error}"
+        message = f"cannot save the response: {error}"
         response = Response(failure=Failure(kind="unwritable-response", message=message))
         return scored_result(sample, response, scorers)
     return SampleResult(result.sample_id, result.response, tuple(map(_writable, result.scores)))
@@ -205,9 +205,9 @@ def _score(scorer: Any, sample: Sample, response: Response, *, is_settled: bool 
         details = {ENDPOINT_ERROR: error.kind} if failure.is_of_endpoint else None
         return _failed(scorer, f"the scorer's model gave no answer: {failure}", details)
     except Exception as error:  # noqa: BLE001 - a scorer is a plug-in: its mistake is its score's, not the run's
-        return _failed(scorer, f"the scorer broke: {described(error)}")
+        return _failed(scorer, f"the scorer failed: {described(error)}")
     if not isinstance(score, Score) or score.metric != scorer.name:
-        return _failed(scorer, f"the scorer broke: expected a score of {scorer.name}, got {shown(score)}")
+        return _failed(scorer, f"the scorer failed: expected a score of {scorer.name}, got {shown(score)}")
     return score
 
 
@@ -226,7 +226,7 @@ def _writable(score: Score) -> Score:
     try:
         _check(SampleResult("", Response(), (score,)))
     except InputError as error:
-        return Score.failed(score.metric, f"the score cannot be written down: {error}", method=score.method)
+        return Score.failed(score.metric, f"cannot save the score: {error}", method=score.method)
     return score
 
 

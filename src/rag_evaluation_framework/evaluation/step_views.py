@@ -66,7 +66,7 @@ class StepsReader(Reader):
         retrievals = [step for step in self.steps if step.kind == "retrieval"]
         known = [(step, step.found) for step in retrievals if step.found is not None]
         if len(known) < len(retrievals):
-            raise NoValueError("the trace does not say what a retrieval found")
+            raise NoValueError("the trace does not contain the documents of a retrieval")
         return known
 
     @found_once
