@@ -196,9 +196,14 @@ class Dialect(Protocol):
         """Write a whole file atomically."""
 
 
-def _imported(place: str) -> object:
+def _imported(place: str) -> Any:
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
+
+
+def import_on_call(place: str) -> Callable[..., Any]:
+    """Return a function that imports the function at ``module:name`` when it is called, and calls it."""
+    return lambda *arguments, **options: _imported(place)(*arguments, **options)
 
 
 # What people call a kind that the code calls otherwise.
@@ -334,17 +339,6 @@ Installed packages add theirs as ``rag_evaluation_framework.renderers``.
 for _module in ("github_annotations", "json_report", "junit", "markdown", "notebook", "page", "terminal"):
     RENDERERS.register(_module.partition("_")[0], f"rag_evaluation_framework.reports.{_module}:render")
 RENDERERS.register("results", "rag_evaluation_framework.results.results_document:render")
-
-
-TOGETHER: Registry[Callable[..., Any]] = Registry("operation")
-"""What is done with evaluations, found when one of them is asked for it."""
-TOGETHER.register("compare", "rag_evaluation_framework.evaluation.judged_pairs:compare")
-TOGETHER.register("merge_rankings", "rag_evaluation_framework.results.rankings:merge_rankings")
-TOGETHER.register("with_queries", "rag_evaluation_framework.results.rankings:with_queries")
-TOGETHER.register("rank_cells", "rag_evaluation_framework.evaluation.grid_runs:rank_cells")
-TOGETHER.register("export", "rag_evaluation_framework.reports.exports:export")
-TOGETHER.register("merge", "rag_evaluation_framework.results.shards:merge_evaluations")
-TOGETHER.register("plot", "rag_evaluation_framework.reports.notebook:plot")
 
 
 # One small language for components: ``recursive(chunk_size=200, overlap=50)``.

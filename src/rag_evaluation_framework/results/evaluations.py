@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import RagEvalError, UnknownNameError, UsageError, counted
-from rag_evaluation_framework.extensions import RENDERERS, TOGETHER, extra_module
+from rag_evaluation_framework.extensions import RENDERERS, extra_module, import_on_call
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, plain_name
 from rag_evaluation_framework.files.atomic import atomic_writer, write_text_atomically
@@ -87,6 +87,15 @@ class Listed(Generic[T]):
         return f"{counted(self._size, 'row')}: rows[0], for row in rows"
 
 
+# These modules stand above this one, or are imported late for the sake of the start.
+_compare: Callable[..., Comparison] = import_on_call(
+    "rag_evaluation_framework.evaluation.judged_pairs:compare"
+)
+_merge: Callable[..., Evaluation] = import_on_call(
+    "rag_evaluation_framework.results.shards:merge_evaluations"
+)
+_plot = import_on_call("rag_evaluation_framework.reports.notebook:plot")
+_export: Callable[..., str] = import_on_call("rag_evaluation_framework.reports.exports:export")
 _CORRECTNESS = "turn_correctness"
 
 
@@ -473,13 +482,11 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True,
 
     def compare(self, *others: Evaluation, **wish: Any) -> Comparison:
         """Compare others with this one, answer by answer; ``wish`` is that of ``compare``."""
-        found: Comparison = TOGETHER.get("compare")(self, *others, **wish)
-        return found
+        return _compare(self, *others, **wish)
 
     def merge(self, *others: Evaluation) -> Evaluation:
         """Join the shards of a run: other samples of a dataset, or its parts, asked of the same system."""
-        found: Evaluation = TOGETHER.get("merge")(self, *others)
-        return found
+        return _merge(self, *others)
 
     def to_pandas(self) -> Any:
         """Return a frame with one row per sample: part, id, question, answer, verdict, scores."""
@@ -492,7 +499,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True,
 
     def plot(self) -> Any:
         """Draw every figure with its interval and return the figure of matplotlib."""
-        return TOGETHER.get("plot")(self)
+        return _plot(self)
 
     def save(self, path: str | Path, *, format: str | None = None) -> Path:  # noqa: A002  # as the door calls it
         """Write it atomically: rendered as ``format`` or the ending says, else as the results document."""
@@ -518,8 +525,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True,
 
         Returns the sentence that says where it is; ``path`` is a file, or a tracker's place.
         """
-        told: str = TOGETHER.get("export")(self, to, path)
-        return told
+        return _export(self, to, path)
 
     def report(self, path: str | Path = "report.html") -> Path:
         """Write it as one HTML page that needs nothing but itself, and return the path."""

@@ -53,7 +53,7 @@ from rag_evaluation_framework.errors import (
     refused,
     shown,
 )
-from rag_evaluation_framework.extensions import TOGETHER
+from rag_evaluation_framework.extensions import import_on_call
 from rag_evaluation_framework.files import strict_json
 from rag_evaluation_framework.files.access import compressing, named_compression, plain_name, read_bytes
 from rag_evaluation_framework.files.atomic import atomic_writer, write_bytes_atomically, write_text_atomically
@@ -121,6 +121,10 @@ from rag_evaluation_framework.statistics.resampling import exact_mean
 from rag_evaluation_framework.structs import replace
 from rag_evaluation_framework.version import FORMAT_VERSION
 
+_export: Callable[..., str] = import_on_call("rag_evaluation_framework.reports.exports:export")
+_with_queries: Callable[[Evaluation], dict[str, Any]] = import_on_call(
+    "rag_evaluation_framework.results.rankings:with_queries"
+)
 _INDENT = b"\n  "
 _ITEM = _INDENT + b"  "
 
@@ -301,7 +305,7 @@ def render(evaluation: Evaluation, *, path: str | Path | None = None) -> str:
     if path is None:
         return b"".join(_pieces(evaluation)).decode()
     if Path(path).suffix == SHARDS:
-        TOGETHER.get("export")(evaluation, "shards", path)
+        _export(evaluation, "shards", path)
         return ""
     if evaluation.is_ranking and Path(path).suffix in (".parquet", ".arrow"):
         from rag_evaluation_framework.datasets.ranking_tables import write_query_scores
@@ -312,7 +316,7 @@ def render(evaluation: Evaluation, *, path: str | Path | None = None) -> str:
         )
         return ""
     if evaluation.is_ranking:
-        evaluation = replace(evaluation, document=TOGETHER.get("with_queries")(evaluation))
+        evaluation = replace(evaluation, document=_with_queries(evaluation))
     if plain_name(path).endswith((".yaml", ".yml", ".csv", ".parquet")):
         is_streamed = plain_name(path).endswith(".parquet")
         write_results(results_document(evaluation, is_streamed=is_streamed), path)

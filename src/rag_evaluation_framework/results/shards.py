@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count, islice
 from typing import Any
 
 from msgspec.structs import replace
 
 from rag_evaluation_framework.errors import UsageError, counted
-from rag_evaluation_framework.extensions import TOGETHER
+from rag_evaluation_framework.extensions import import_on_call
 from rag_evaluation_framework.metrics.declaration import PASS_RATE
 from rag_evaluation_framework.records.runs import RunHead, RunOutcome
 from rag_evaluation_framework.results.evaluations import Evaluation, Row, Rows, suite, summed_up
@@ -18,6 +18,16 @@ from rag_evaluation_framework.results.gate import Gate, PassCounter, sample_boun
 from rag_evaluation_framework.results.run_data import content_hash
 from rag_evaluation_framework.results.run_store import CELLS
 from rag_evaluation_framework.results.summaries import Performance
+
+_merge_rankings: Callable[..., Evaluation] = import_on_call(
+    "rag_evaluation_framework.results.rankings:merge_rankings"
+)
+_with_queries: Callable[[Evaluation], dict[str, Any]] = import_on_call(
+    "rag_evaluation_framework.results.rankings:with_queries"
+)
+_rank_cells: Callable[..., Evaluation] = import_on_call(
+    "rag_evaluation_framework.evaluation.grid_runs:rank_cells"
+)
 
 
 def merge_evaluations(first: Evaluation, *others: Evaluation) -> Evaluation:
@@ -40,9 +50,8 @@ def merge_evaluations(first: Evaluation, *others: Evaluation) -> Evaluation:
         )
     if first.is_ranking:
         head = _head(first.head, shards, name=_joint_name([shard.name for shard in shards]))
-        documents = map(TOGETHER.get("with_queries"), shards)
-        merged: Evaluation = TOGETHER.get("merge_rankings")([*documents], head=head)
-        return merged
+        documents = map(_with_queries, shards)
+        return _merge_rankings([*documents], head=head)
     if _is_sweep(first):
         return _joined_sweep(shards, by_name)
     parts = {name: _joined(name, parts) for name, parts in by_name.items()}
@@ -79,8 +88,7 @@ def _joined_sweep(shards: Sequence[Evaluation], by_name: Mapping[str, Sequence[E
     moved = sum(shard.head.configuration["moved_spans"] for shard in shards)
     swept = {**head.configuration, "samples": cells[0].counts.total, "moved_spans": moved}
     head = replace(head, dataset_hash=cells[0].head.dataset_hash, configuration=swept)
-    ranked: Evaluation = TOGETHER.get("rank_cells")(cells, head)
-    return ranked
+    return _rank_cells(cells, head)
 
 
 def _decided(whole: Evaluation, shards: Sequence[Evaluation]) -> Evaluation:

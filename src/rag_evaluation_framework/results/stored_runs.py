@@ -6,7 +6,7 @@ an earlier version does not keep is read from the dataset that its head records,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from rag_evaluation_framework.errors import (
     invalid,
     shown,
 )
-from rag_evaluation_framework.extensions import TOGETHER
+from rag_evaluation_framework.extensions import import_on_call
 from rag_evaluation_framework.files.access import open_reading, plain_name
 from rag_evaluation_framework.judging.verdict import decide_result
 from rag_evaluation_framework.records.runs import JudgeUsage, ResourceUsage, RunHead
@@ -75,6 +75,10 @@ from rag_evaluation_framework.results.run_store import (
 from rag_evaluation_framework.results.summaries import PERFORMANCE, Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold, Verdict, written_thresholds
 
+_merge_rankings: Callable[..., Evaluation] = import_on_call(
+    "rag_evaluation_framework.results.rankings:merge_rankings"
+)
+
 
 def load(
     place: str | Path,
@@ -112,8 +116,7 @@ def _ranking(path: Path) -> Evaluation | None:
             return None
     document = read_results(path)
     try:
-        merged: Evaluation = TOGETHER.get("merge_rankings")([document], head=RunHead(**document["head"]))
-        return merged
+        return _merge_rankings([document], head=RunHead(**document["head"]))
     except (AttributeError, KeyError, StopIteration, TypeError, ValueError):
         expected = "ranked runs with the scores of every query, as rank --out writes them"
         raise invalid("", expected, list(document)).located(str(path)) from None
