@@ -176,7 +176,7 @@ def test_a_cluster_that_does_not_answer_is_refused_before_anything_is_begun(
     given = [sys.executable, "-c", program, *given, "--engine", "ray", "--address", "127.0.0.1:1"]
     done = subprocess.run(given, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "address: expected that of a Ray cluster that answers, got '127.0.0.1:1'" in done.stderr
+    assert "address: cannot connect to a Ray cluster at '127.0.0.1:1'" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "runs").exists()
 
