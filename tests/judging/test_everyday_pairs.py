@@ -11,7 +11,7 @@ from rag_evaluation_framework.judging.claims import claims_of
 from rag_evaluation_framework.judging.lexical_support import LexicalSupport
 from rag_evaluation_framework.records.scores import Claim
 
-PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "lexical-support.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "trust.md"
 PAIRS = yaml.safe_load((Path(__file__).parent / "everyday_pairs.yaml").read_text(encoding="utf-8"))
 
 

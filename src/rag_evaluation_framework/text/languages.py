@@ -24,7 +24,7 @@ _KEPT = 4096
 _LEAST_WORDS, _LEAST_LETTERS = 3, 10
 # How sure the model must be of a language, or of four neighbours together, and how much of that share may be
 # left to English: in few words, or beside small words of English, surer; in many, less so. Measured on
-# English texts, on sentences of our own and on messages of programs: docs/explanation/scoring.md.
+# English texts, on sentences of our own and on messages of programs: docs/explanation/trust.md.
 _LEAST_SHARE, _MOST_ENGLISH, _MOST_ENGLISH_IN_MANY = 0.15, 0.2, 0.5
 _LEAST_SHARE_IN_DOUBT, _MOST_ENGLISH_IN_DOUBT = 0.6, 0.01
 _FEW_WORDS, _MANY_WORDS, _MANY_TO_A_SMALL_WORD = 4, 10, 12
