@@ -19,7 +19,9 @@ from rag_evaluation_framework import components
 from rag_evaluation_framework.cli.main import GROUPS, program
 from rag_evaluation_framework.extensions import RENDERERS
 from rag_evaluation_framework.metrics.declaration import Metric, all_metrics
+from rag_evaluation_framework.models.prompts import load_prompt, prompt_names
 from rag_evaluation_framework.reports.list_blocks import component_rows
+from rag_evaluation_framework.version import FORMAT_VERSION
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "reference"
@@ -276,7 +278,37 @@ RESULTS_HEAD = """# Results
 
 Every run writes these fields to a `.results.json` (also `.yaml`, `.csv` and `.parquet`). A field in **bold**
 is always there; a field that was not measured is absent; `.*` is each value of an object by its name, such
-as `ndcg@5`. `read_results` and `write_results` read and write all four formats without loss."""
+as `ndcg@5`. `read_results` and `write_results` read and write all four formats without loss.
+
+## Run folder
+
+| file in `runs/RUN/` | content |
+| --- | --- |
+| `head.json` | settings, dataset, system, versions, and `format_version` |
+| `data.jsonl.zst` | the samples |
+| `journal.jsonl` | a checksummed line per finished sample; `journal.jsonl.zst` once the run is complete |
+| `results.json` | the fields above without `query_results`, which the journal has |
+| `verdict.json` | the gate's verdict, thresholds and warnings |
+| `blame.jsonl.zst` | the causes of wrong answers |
+| `documents.jsonl.zst` | the expected and retrieved documents |
+| `figures.json` | a cached summary, computed again if another file changed |
+| `judge_usage.json`, `judged.json` | the judge's cost; the samples drawn for a judge budget |
+| `lock` | the process that works on the run |
+
+Run folders, results, baselines and labels state their `format_version`, now {version}. Within 2.x, a
+newer rag-eval reads files of an older one, and runs of 1.0. An older one refuses files of a newer format and
+asks you to update.
+
+## JUnit report
+
+| case | result | message |
+| --- | --- | --- |
+| `gate` | failure with exit code 1, error if the run is incomplete, skipped without a gate | the verdict |
+| an answer | failure if the gate fails because of it or answers like it | its cause, or `got worse: …` |
+| | skipped: wrong or partly correct, and a threshold allows it | `wrong, allowed by the gate` |
+| | skipped: no threshold limits its grade | `wrong, no threshold covers it` |
+| | skipped: not judged | the reason |
+| | skipped: only retrieval was measured | `no answer: only retrieval was measured` |"""
 
 # Kinds whose fields are mostly those of another.
 LIKE = {
@@ -326,7 +358,33 @@ def _by_list(row: Row) -> Row:
 
 def results_page() -> str:
     schema = json.loads((SCHEMAS / "results.schema.json").read_text(encoding="utf-8"))
-    return RESULTS_HEAD.format(fields=_field_table(list(_fields(schema, schema, "")), {}, "")) + "\n"
+    fields = _field_table(list(_fields(schema, schema, "")), {}, "")
+    return RESULTS_HEAD.format(fields=fields, version=FORMAT_VERSION) + "\n"
+
+
+# Inputs: written by hand up to the names of fields.
+
+NAMES_HEAD = """## Field names of rows
+
+Case, spaces, `-` and `_` do not matter. Earlier names win."""
+OTHER_PARTS = {
+    "times": "time, with a unit behind it",
+    "texts": "text of a retrieved item",
+    "names": "document of a retrieved item",
+    "scores": "score of a retrieved item",
+    "numbered": "columns with a number, as `context_1`",
+}
+
+
+def inputs_page() -> str:
+    """Return the page as it is, with the names of fields printed again."""
+    names = json.loads((SOURCE / "datasets" / "data" / "field_names.json").read_text(encoding="utf-8"))
+    groups = {f"`{part}`": lines for part, lines in names["parts"].items()}
+    groups |= {meaning: names[key] for key, meaning in OTHER_PARTS.items()}
+    groups |= {f"`{unit}`": lines for unit, lines in names["units"].items()}
+    rows = [(part, f"`{', '.join(' '.join(lines).split())}`") for part, lines in groups.items()]
+    by_hand = (FOLDER / "inputs.md").read_text(encoding="utf-8").partition("## Field names of rows")[0]
+    return f"{by_hand.rstrip()}\n\n{NAMES_HEAD}\n\n{table('part', 'names', rows=rows)}\n"
 
 
 def _field_table(rows: list[Row], printed: dict[object, str], of: str) -> str:
@@ -418,6 +476,26 @@ KINDS = {
     "What results are rendered as": RENDERERS,
 }
 
+PROMPTS_HEAD = """## Prompts of a judge
+
+{prompts}
+
+The grades of `relevance_grade` are those of TREC's Deep Learning tracks, as in UMBRELA: 0 is unrelated, 1
+related, 2 a partial or hidden answer, 3 the exact answer. Nuggets follow the AutoNuggetizer of TREC 2024's
+RAG track. Prompts have versions, which results record.
+
+## A judge card
+
+`rag-eval judge-card` writes `.rag-eval/judge-cards/JUDGE.VERSIONS.json`:
+
+| field | content |
+| --- | --- |
+| `judge`, `date` | the judge and the day |
+| `prompts`, `texts` | versions of its prompts and labeled texts; the card expires if one changes |
+| `figures` | `name`, `n`, `value`, `low`, `high` (95% CI), and `fault` beyond [its limit]({card}) |
+| `calls`, `failures` | questions asked, and failed replies by kind |
+| `seconds_per_call`, `cost_per_call` | mean time, and mean cost in US dollars if prices are set |"""
+
 EXTRAS_HEAD = """## Extras
 
 Packages for a single format or vendor are installed only on request: `pip install
@@ -433,7 +511,21 @@ def components_page() -> str:
         cells = [(f"`{row['written']}`", row["error"] or row["summary"]) for row in rows]
         parts += [f"## {kind}", table("component", "what it is", rows=cells)]
     brought = [(f"`{name}`", ", ".join(needs)) for name, needs in extras().items()]
-    return "\n\n".join([*parts, EXTRAS_HEAD, table("extra", "installs", rows=brought)]) + "\n"
+    prompts = PROMPTS_HEAD.format(
+        card="../how-to/judges.md#a-judges-card", prompts=table("prompt", "decides", rows=_prompt_rows())
+    )
+    return "\n\n".join([*parts, prompts, EXTRAS_HEAD, table("extra", "installs", rows=brought)]) + "\n"
+
+
+def _prompt_rows() -> Iterator[tuple[str, str]]:
+    """Yield the name of each prompt and the labels or values among which it decides."""
+    for prompt in map(load_prompt, prompt_names()):
+        properties = prompt.schema["properties"]
+        if prompt.listed:
+            properties = properties[prompt.listed]["items"]["properties"]
+        values = properties[prompt.decides].get("enum", ["the facts of a correct answer"])
+        one = f" for each of the {prompt.listed}" if prompt.listed else ""
+        yield f"`{prompt.name}`", ", ".join(map(str, values)) + one
 
 
 def extras() -> dict[str, list[str]]:
@@ -518,6 +610,7 @@ def main() -> None:
         STUB: stub(),
         FOLDER / "commands.md": commands_page(),
         FOLDER / "components.md": components_page(),
+        FOLDER / "inputs.md": inputs_page(),
         FOLDER / "metrics.md": metrics_page(),
         FOLDER / "python.md": python_page(),
         FOLDER / "results.md": results_page(),
