@@ -131,7 +131,7 @@ class Issue:
 
     @property
     def sentence(self) -> str:
-        """What is wrong, in words; where "expected …, got …" says it badly, otherwise."""
+        """Return the problem as a sentence; "expected …, got …" where no better one is known."""
         expected, found = self.expected, self.found
         within = self.path.removesuffix(found).rstrip(".") or "the file"
         if self.code == "missing-field" and self.path and found.startswith("nothing"):
@@ -169,7 +169,7 @@ class RagEvalError(Exception):
     """The root of everything this package raises on purpose."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Let an error be sent to another process as it is, whatever its class is made from."""
+        """Return the parts from which another process rebuilds the error, for every subclass."""
         return _made_again, (type(self), self.args, self.__dict__)
 
 
@@ -337,7 +337,7 @@ class ModelError(RagEvalError):
 
     @property
     def is_of_endpoint(self) -> bool:
-        """Whether neither the question nor a reply was at fault: asked later, the model may answer."""
+        """Return True if neither question nor reply caused it, so that a later call may succeed."""
         return self.kind not in self._OF_REPLY | self._OF_QUESTION
 
 
@@ -355,7 +355,7 @@ class ModelOutageError(ModelError):
     """
 
     def told(self, role: str) -> str:
-        """Say that the ``judge``, or whatever part the model plays, does not answer, where and why."""
+        """Return the cause as a sentence; ``role`` names the model, such as ``judge``."""
         if self.kind in (MAX_COST, JUDGE_BUDGET):
             return self.message
         found = _AT_ADDRESS.fullmatch(self.message)
@@ -373,7 +373,7 @@ _AT_ADDRESS = re.compile(r".*? at (?P<url>\S+?)(?:/chat/completions)?: (?P<reaso
 
 
 def invalid(path: str, expected: str, found: object, *, code: str = "invalid-value") -> InputError:
-    """Build the error for one wrong field; ``found`` is shown as it is written in Python."""
+    """Return the error for one wrong field; ``found`` is printed as Python spells it."""
     return InputError([Issue(code, expected, shown(found), path)])
 
 
@@ -442,7 +442,7 @@ class FileProblems:
 
     @property
     def is_full(self) -> bool:
-        """Whether further issues are only counted."""
+        """Return True if further issues are only counted."""
         return len(self._issues) >= MAX_ISSUES
 
     def count(self) -> None:

@@ -170,12 +170,12 @@ class Dialect(Protocol):
     Within one dialect nothing is lost: what has no field in :class:`Sample` goes through ``extra``. Between
     dialects, what the target cannot hold is known beforehand from ``holds``.
 
-    A dialect of an installed package may have ``recognises(preview: Preview) -> bool``, which tells whether a
-    file is one of its own; without that it is used where it is named. Ours are told by a table of signatures.
+    A dialect of an installed package may have ``recognises(preview: Preview) -> bool``, which is True of its
+    own files; without it, the dialect is used only by name. Ours are recognized by a table of signatures.
     """
 
     name: str
-    """What ``--format``, ``--from`` and ``--to`` call it: ``agent-samples``."""
+    """Name in ``--format``, ``--from`` and ``--to``: ``agent-samples``."""
 
     suffixes: tuple[str, ...]
     """Endings of file names that are usual for it; a hint when writing, never a proof when reading."""
@@ -242,9 +242,10 @@ class Registry(Generic[T]):
         self._entries[name] = (load, extra)
 
     def get(self, name: str) -> T:
-        """Return the component; unknown names offer the nearest, missing packages say what to install.
+        """Return the component; an unknown name raises with the nearest names.
 
-        What fails to load otherwise is a :class:`UsageError` with the reason.
+        A missing package raises with the command that installs it, any other failure a :class:`UsageError`
+        with the reason.
         """
         if name not in self._entries:
             self._read_installed()
@@ -332,7 +333,7 @@ def plugin_at_fault(error: BaseException) -> str | None:
 
 
 RENDERERS: Registry[Callable[..., str]] = Registry("renderer")
-"""What renders an evaluation or a comparison, by name: ``render(thing) -> str``, and named arguments.
+"""Renderers of an evaluation or a comparison, by name: ``render(thing) -> str``, and named arguments.
 
 Installed packages add theirs as ``rag_evaluation_framework.renderers``.
 """

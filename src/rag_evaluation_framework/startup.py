@@ -1,4 +1,4 @@
-"""What keeps the start and the end of a command short.
+"""Functions that keep the start and the end of a command short.
 
 :func:`late_pattern` makes regular expressions that take a millisecond or more to compile when they are
 first used, and :func:`late_module` does the same for libraries. :func:`collect_seldom` keeps Python from

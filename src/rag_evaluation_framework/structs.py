@@ -1,4 +1,4 @@
-"""What all records share: copies with other values, the names of fields, plain values.
+"""The shared functions of records: copies with other values, names of fields, plain values.
 
 Records are of msgspec, which makes them ten times as fast as the standard library makes a dataclass. Classes
 that users build by hand stay dataclasses; the functions here take both.

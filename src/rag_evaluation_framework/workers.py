@@ -54,7 +54,7 @@ Result = TypeVar("Result")
 _WORTH_SECONDS = 1.0
 """Processes are started where what is left would take this one at least so long."""
 _LOOK_SECONDS = 0.05
-"""What is left is guessed from what was done in this time."""
+"""Time of the sample from which the remaining work is estimated."""
 _BATCH_SECONDS = 0.05
 _LARGEST_BATCH = 4096
 _BEGUN = 2  # how many batches a worker has at a time: the one that it works on, and the next
@@ -100,7 +100,7 @@ class Crew(msgspec.Struct, frozen=True):
 
     @property
     def is_alone(self) -> bool:
-        """Whether the caller's own process does all there is."""
+        """Return True if the caller's own process does all the work."""
         return self.engine == _PROCESSES and counted_workers(self.count) == 1
 
     def reach(self) -> None:
@@ -120,7 +120,7 @@ class Crew(msgspec.Struct, frozen=True):
 
 
 Workforce: TypeAlias = int | Crew | None
-"""How many processes work, ``None`` for all cores but one, or who else does."""
+"""Number of worker processes, ``None`` for all cores but one, or a crew of workers."""
 
 
 def crew_of(workers: Workforce) -> Crew:
@@ -156,7 +156,7 @@ class Worker(Protocol):
 
     @property
     def is_there(self) -> bool:
-        """Whether it could do more."""
+        """Return True if the worker can take more work."""
 
     def end(self) -> None:
         """End it; nobody waits for what it is working on."""
@@ -199,7 +199,7 @@ class Workers(Generic[Item, Result]):
 
     Who submits keeps the order by taking the results in the order of submission, and memory bounded by having
     no more than ``in_flight`` batches of ``batch_size`` under way. An item that takes less than
-    ``least_seconds`` is not worth sending. ``at_once`` the workers are called whatever there is to do.
+    ``least_seconds`` is not worth sending. With ``at_once`` the workers are called for any amount of work.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""What an agent wants to be sent: one question put in one shape after another until one is answered.
+"""The request format of an agent: one question is sent in one format after another until one is answered.
 
-The order: what the user says; AgentSpec's own path; what the agent says of itself, in its OpenAPI document,
-in what Gradio and LangGraph tell of their functions and graphs, or in the refusal of a request; then the
-paths of common servers. A refusal that no other shape would change (no connection, no key, a forbidden
+The order: the user's format; AgentSpec's own path; the agent's self-description in its OpenAPI document, in
+the lists of functions and graphs of Gradio and LangGraph, or in the rejection of a request; then the
+paths of common servers. A rejection that no other format would change (no connection, no key, a forbidden
 address) ends it.
 """
 
@@ -80,7 +80,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """What it is, in a few words."""
+        """Return a short name of the format."""
         if self.method == "GET":
             return "question in the URL"
         if self.body is None:
@@ -101,7 +101,7 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     tried: tuple[Probe, ...] = ()
     """All that was asked, in order, this one among them."""
     models: tuple[str, ...] = ()
-    """The models that the agent says it has, where it wants to be told one."""
+    """The models that the agent lists, if it needs the name of one."""
 
     @property
     def reached(self) -> bool:
@@ -109,7 +109,7 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
         return self.status is not None
 
     def hints(self) -> list[str]:
-        """Say what to try where something was not found."""
+        """Return hints for the parts that were not found."""
         if self.failure is not None and self.wants_model:
             named = f" (available: {', '.join(self.models)})" if self.models else ""
             return [f"The agent needs a model. Set --model NAME{named}."]
@@ -146,7 +146,7 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ends_search(self) -> bool:
-        """Whether no other shape would fare better: it was answered, or refused for good."""
+        """Return True if no other format would do better: answered, or rejected for good."""
         if self.failure is None or self.failure.kind in _FINAL or self.wants_model:
             return True
         if self.failure.kind == "no-answer":
@@ -155,7 +155,7 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def wants_model(self) -> bool:
-        """Whether it is surely such a server, and only the name of a model is missing."""
+        """Return True if the agent is such a server and only the name of a model is missing."""
         is_named = self.candidate.protocol.startswith("openai")
         return is_named and self.status in (400, 404, 422) and "model" in self.body
 

@@ -54,12 +54,12 @@ _BUDGET_PAUSE = 0.5
 
 
 class SharedAttempts:
-    """What all calls to an endpoint share; belongs to one event loop."""
+    """The shared state of all calls to an endpoint; belongs to one event loop."""
 
     def __init__(self, *, concurrency: int, max_attempts: int) -> None:
         self.limit = AdaptiveLimit(concurrency)
         self.waiting = 0
-        """How many calls wait at this moment to be made again."""
+        """Number of calls that wait for a retry."""
         self._max_attempts = max_attempts
         self._budget = RetryBudget(concurrency, clock=time.monotonic)
 

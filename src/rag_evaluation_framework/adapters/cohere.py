@@ -180,7 +180,7 @@ class CohereReranker(_CohereEndpoint):
 
     @property
     def searches_used(self) -> int:
-        """How many searches Cohere has billed, or would have where it does not say."""
+        """Return the number of searches billed by Cohere, estimated if it reports none."""
         return sum(self._searches)
 
     def rerank(self, query: str, chunks: Sequence[PositionAwareChunk], k: int) -> list[PositionAwareChunk]:

@@ -95,7 +95,7 @@ def _table(part: Evaluation) -> dict[str, list[Any]]:
 
 @contextmanager
 def _failures(tracker: str) -> Iterator[None]:
-    """Turn whatever a tracker's client raises into one clear line."""
+    """Turn any exception of a tracker's client into one clear line."""
     try:
         yield
     except RagEvalError:

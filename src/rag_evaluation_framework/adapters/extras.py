@@ -1,4 +1,4 @@
-"""What adapters share: vendor packages imported when used, their collections, models on this machine."""
+"""Shared code of adapters: lazy imports of vendor packages, their collections, models on this machine."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def loaded_quietly(extra: str) -> Iterator[None]:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Tell whether a device had too little memory for a batch; torch and ONNX Runtime say so in words."""
+    """Return True if a device had too little memory for a batch, by the text of the error."""
     said = str(error).lower()
     return "outofmemory" in type(error).__name__.lower() or "out of memory" in said or "alloc" in said
 
@@ -123,7 +123,7 @@ class DeviceModel:
         return f"{kind}: not enough GPU memory" if self._has_moved else kind
 
     def load(self) -> None:
-        """Load the model now, so that one that cannot be is told at once."""
+        """Load the model now, so that a failure is raised at once."""
         self._model  # noqa: B018 - reading it is what loads it
 
     def _loaded_by(self, load: Callable[[str | None], Any]) -> Any:
@@ -249,7 +249,7 @@ class CollectionStore(CandidateStore):
 
     name: str
     drops = "delete_collection"
-    """What the vendor's client calls the method that drops one."""
+    """Name of the client's method that drops a collection."""
 
     def __init__(self, server: str | None, *, is_lasting: bool) -> None:
         super().__init__()

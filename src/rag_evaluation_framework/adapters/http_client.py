@@ -1,8 +1,8 @@
 """One request within limits: unpacking, status, streams, secrets masked.
 
 Nothing is retried and no redirect is followed, so a header sent to one origin never reaches another.
-Cookies, proxies and ``.netrc`` of the environment are not used. Whatever goes wrong is a
-:class:`TargetError` whose text is ours: it holds neither the address's query nor a header.
+Cookies, proxies and ``.netrc`` of the environment are not used. Every failure is a
+:class:`TargetError` with our own text: it holds neither the address's query nor a header.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ _ERROR_EXCERPT_BYTES = 1 << 12
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """What came back: the status, headers by lower-case name, and the unpacked body.
+    """An HTTP reply: the status, headers by lower-case name, and the unpacked body.
 
     Of a reply with an error status the body is only its first bytes, as they came. ``latency_ms`` is the time
     from sending the request to the end of the body; starting the client up is not in it.
@@ -209,7 +209,7 @@ class HttpClient:
         timeout: float,
         method: str = "POST",
     ) -> Reply:
-        """Send a body and return the whole reply, whatever its status; a failure is a ``TargetError``."""
+        """Send a body and return the whole reply for any status; a failure is a ``TargetError``."""
         try:
             place = place_of(url)
             check_host(place.host)
@@ -510,7 +510,7 @@ def _event_value(piece: str) -> Any:
 
 
 class _StreamError(Exception):
-    """What a stream says went wrong."""
+    """An error that a stream reports."""
 
 
 def masked(value: Any, mask: Callable[[str], str]) -> Any:

@@ -34,7 +34,7 @@ _IN_PATHS = "/%:@!$&'()*+,;=~?"
 _PORTS = {"http": 80, "https": 443}
 
 Check = Callable[[str, Sequence[str]], None]
-"""Is told a name and the addresses that it leads to, and may refuse them."""
+"""Function that receives a name and its addresses, and may refuse them."""
 
 
 def _not_http() -> TargetError:
@@ -115,7 +115,7 @@ class Connections:
     ) -> Connection:
         """Send a request and return its connection once the head of the reply is there.
 
-        Whoever asked reads the body, and gives the connection back by :meth:`release`, whatever happens.
+        The caller reads the body, and always gives the connection back by :meth:`release`.
         """
         written = _written(method, place, headers, body)
         connection = self._resting(place[:3]) or await self._opened(place, connect_timeout)

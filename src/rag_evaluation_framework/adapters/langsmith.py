@@ -495,7 +495,7 @@ def check_langsmith(name: str) -> None:
 
 
 class _Work(msgspec.Struct, frozen=True):
-    """What is to be sent, and how many examples at LangSmith are none of the dataset's."""
+    """The examples to send, and the number of LangSmith's examples outside the dataset."""
 
     missing: list[Example]
     changed: list[Example]

@@ -3,7 +3,7 @@
 Every address begins with a secret, which is made anew each time and stands in the address that is printed.
 A request has to name this server as its host, and one that a browser sends for another site's page is
 refused by its origin. To change anything, a request needs the secret once more, in a header that no other
-site's page can send. Whatever is malformed is refused and forgotten.
+site's page can send. A malformed request is refused and not recorded.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ JSON = "application/json"
 TOKEN_HEADER = "X-Rag-Eval-Token"  # noqa: S105  # the name of a header, not a secret
 
 NOTHING_ALLOWED = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-"""The policy of whatever has no policy of its own."""
+"""Content security policy of replies without a policy of their own."""
 
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -48,7 +48,7 @@ _ELSEWHERE = "Open the address that rag-eval printed in the terminal."
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """What is answered: bytes of a type, and for a page the policy that it is shown under."""
+    """A reply: bytes of a type, and for a page its content security policy."""
 
     body: bytes
     type: str = HTML

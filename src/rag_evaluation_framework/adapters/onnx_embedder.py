@@ -85,12 +85,12 @@ class OnnxEmbedder(EmbedderByRole, DeviceModel):
 
     @property
     def roles(self) -> dict[str, str]:
-        """What stands before each query and each document."""
+        """Return the prefix of each query and each document."""
         return self._prompts.roles
 
     @property
     def cache_key(self) -> str:
-        """The hash of the model's weights, whatever the folder is called."""
+        """Return the hash of the model's weights, which is independent of the folder's name."""
         return f"onnx {weights_digest(self._model_file or self.path)}"
 
     def _embedded(self, texts: Sequence[str], role: Role) -> Matrix:

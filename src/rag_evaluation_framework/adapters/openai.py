@@ -201,7 +201,7 @@ class OpenAIEmbedder(EmbedderByRole):
 
     @property
     def roles(self) -> dict[str, str]:
-        """What stands before each query and each document."""
+        """Return the prefix of each query and each document."""
         return self._prompts.roles
 
     def _embedded(self, texts: Sequence[str], role: Role) -> Matrix:
@@ -292,7 +292,7 @@ def _rows_of(value: Any, count: int) -> tuple[list[Any], int | None]:
 
 
 CAPPED_TOKENS = 4096
-"""What a reply may have at most where spending has a cap and the model no limit of its own."""
+"""Maximum tokens of a reply where spending has a cap and the model no limit of its own."""
 MISSING_PRICE = (
     "--max-cost: {name} has no price. Set its price in US dollars per million tokens: "
     "openai(model={name}, price_input=…, price_output=…)"
@@ -374,7 +374,7 @@ class OpenAIChatModel:
 
     @property
     def cache_key(self) -> str:
-        """What tells this endpoint and its settings from others."""
+        """Return a key that identifies this endpoint and its settings."""
         return f"{shown_address(self._url)} {self._settings}"
 
     @property
@@ -384,7 +384,7 @@ class OpenAIChatModel:
 
     @property
     def waiting(self) -> int:
-        """How many questions wait to be put again: the endpoint failed, or asked for less."""
+        """Return the number of questions that wait for a retry."""
         return self._attempts.waiting
 
     def chat(self, messages: Sequence[Message], *, schema: Schema | None = None, draw: int = 0) -> Completion:

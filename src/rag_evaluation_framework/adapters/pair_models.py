@@ -1,9 +1,9 @@
 """Models on this machine that say whether evidence supports a claim: loaded, asked in batches, read.
 
-Three forms, told by the model's own configuration: classifiers of a pair of texts (NLI cross-encoders of two
-or three classes, detectors with one score), classifiers of tokens (LettuceDetect's form), and T5 models whose
-first word decides (MiniCheck) or whose first token is classified (HHEM 2). Weights are safetensors or ONNX; a
-pickle is never loaded, and code that comes with a model is never run.
+Three forms, detected from the model's own configuration: classifiers of a pair of texts (NLI cross-encoders
+of two or three classes, detectors with one score), classifiers of tokens (LettuceDetect's form), and T5
+models whose first word decides (MiniCheck) or whose first token is classified (HHEM 2). Weights are
+safetensors or ONNX; a pickle is never loaded, and code that comes with a model is never run.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def _fetched(name: str, *, weights: bool = True) -> Path:
 
 
 class _Form(msgspec.Struct, frozen=True):
-    """How a model is asked and read: the text around a pair, what is classified, what the classes mean."""
+    """The form of a model: the text around a pair, the classified tokens, the meaning of the classes."""
 
     reads: Reads
     meanings: tuple[Meaning, ...] = ()
@@ -265,7 +265,7 @@ class LocalPairModel(DeviceModel):
 
     @cached_property
     def max_tokens(self) -> int:
-        """How many tokens the model reads: what was given, or the least that its settings name."""
+        """Return the maximum tokens of the model: the given number, or the least of its settings."""
         if self._max_tokens is not None:
             return self._max_tokens
         limits = [model_settings(self._place.folder / file).get(name) for file, name in _LIMITS]

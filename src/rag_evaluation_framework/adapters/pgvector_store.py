@@ -5,8 +5,8 @@ after an error, after Ctrl-C. ``index`` says how it is searched: ``exact`` (ever
 ``ivfflat``, with pgvector's own names and usual values for their settings, as an application has them; what
 such an index misses, ``recall_against_exact`` says. ``halfvec=true`` keeps half the digits in half the room.
 
-The server is told by ``dsn``, else by ``PGVECTOR_DSN``, else by what libpq reads (``PGHOST``, ``PGUSER``,
-``PGPASSWORD``, a password file …). Its password is never shown.
+The server is given by ``dsn``, else by ``PGVECTOR_DSN``, else by the settings of libpq (``PGHOST``,
+``PGUSER``, ``PGPASSWORD``, a password file …). Its password is never shown.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _COPY_HEADER = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 _COPY_END = b"\xff\xff"
 
 Name = str | tuple[str, ...]
-"""What a table, a column or an index is called: a word, or a schema and a word."""
+"""Name of a table, a column or an index: a word, or a schema and a word."""
 
 
 class PgvectorStore(CollectionStore):
@@ -248,7 +248,7 @@ class _Server:
         self.run("DROP TABLE IF EXISTS {}", collection)
 
     def quoted(self, name: Name) -> str:
-        """Return a name as SQL writes it, whatever letters it has."""
+        """Return a name as an SQL identifier, with any characters."""
         text: str = self._named("{}", (name,)).as_string(self._connection)
         return text
 
@@ -294,7 +294,7 @@ def _without_secrets(dsn: str) -> str:
 
 
 def _shown_server(dsn: str | None) -> str:
-    """Return where a database is: host, port and name, as far as they are told."""
+    """Return host, port and name of a database, as far as they are given."""
     told = _told(dsn if dsn is not None else os.environ.get(DSN_VARIABLE, ""))
     host = told.get("host") or told.get("hostaddr") or os.environ.get("PGHOST") or "localhost"
     port = told.get("port") or os.environ.get("PGPORT") or "5432"
@@ -456,7 +456,7 @@ class _Table:
         return fits[0] if fits else (None, distance or "cosine")
 
     def effort(self, settings: Mapping[str, str]) -> str | None:
-        """Return how far the table's index looks: as told for the search, else as the server has it."""
+        """Return the search effort of the table's index: the given setting, else the server's."""
         name = {"hnsw": "hnsw.ef_search", "ivfflat": "ivfflat.probes"}.get(self.index or "")
         if name is None:
             return None

@@ -24,7 +24,7 @@ from rag_evaluation_framework.version import __version__
 from rag_evaluation_framework.workers import Bench, Crew, all_but_one, results_in
 
 _TRIES = 4
-"""How often a batch is begun, at most."""
+"""Maximum number of attempts for a batch."""
 _LOCAL = "local"
 _KNOCK_SECONDS = 10.0
 _ENVIRONMENT: Mapping[str, str] = {
@@ -36,7 +36,7 @@ _LOCK = threading.Lock()
 _joined: str | None = None
 """The cluster that this process has joined."""
 _share = 0.0
-"""What part of a GPU each of the latest workers is given where its work holds a model: all have as much."""
+"""Share of a GPU for each of the latest workers whose work has a model; it is the same for all."""
 _stored: tuple[bytes, Any] | None = None
 """The latest work, and where it is in the cluster's store: one copy there serves all workers."""
 
@@ -111,7 +111,7 @@ def _in_lasting_thread(call: Callable[[], Any]) -> None:
 
 @contextmanager
 def _found_modules() -> Iterator[None]:
-    """Let a cluster that is started here find whatever this process can import."""
+    """Let a cluster that is started here import all modules that this process can import."""
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     try:
@@ -188,7 +188,7 @@ class RayWorker:
             self._drop()
 
     def _asked(self, batch: bytes | None, sent: tuple[Any, Any] | None = None) -> Any:
-        """Return the reply to what is to be done, which a new actor is told first, or to what was sent."""
+        """Return the reply to a batch or to ``sent``; a new actor receives the work first."""
         errors, lost = self._ray.exceptions, None
         for _ in range(_TRIES):
             try:

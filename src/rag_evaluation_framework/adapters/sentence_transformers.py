@@ -95,7 +95,7 @@ class SentenceTransformerEmbedder(EmbedderByRole, _LocalModel):
 
     @property
     def roles(self) -> dict[str, str]:
-        """What stands before each query and each document."""
+        """Return the prefix of each query and each document."""
         return self._prompts.roles
 
     @property

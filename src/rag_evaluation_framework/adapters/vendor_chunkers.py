@@ -21,11 +21,11 @@ class VendorChunker(ABC):
     """
 
     name: str
-    """What it is called in specifications; the extra has the same name."""
+    """Name in specifications, and of the extra."""
     vendor: str
     module: str
     part: str
-    """What the package calls it: the argument of the specification that names it."""
+    """The package's term for it: the argument of the specification that names it."""
     method: str
 
     def __init__(self, given: Any, arguments: Mapping[str, Any]) -> None:
@@ -42,7 +42,7 @@ class VendorChunker(ABC):
 
     @property
     def unplaced(self) -> dict[str, int]:
-        """How many chunks of each document were left out because their text was changed."""
+        """Return the number of chunks of each document left out because their text was changed."""
         return self._positions.unplaced
 
     @abstractmethod

@@ -169,7 +169,7 @@ def encoded_citations(citations: Iterable[SpanCitation]) -> list[dict[str, Any]]
 # Annotations by what they are about: the spans of each query, and the scores and ratings of each answer.
 
 OVERALL = "overall"
-"""What the mean of the five quality scores is called."""
+"""Name of the mean of the five quality scores."""
 
 T = TypeVar("T")
 Given = TypeVar("Given", bound=Annotation)

@@ -1,4 +1,4 @@
-"""How far annotators agree, and the truth most of them share."""
+"""The agreement of annotators, and the ground truth of the majority."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ T = TypeVar("T")
 
 
 class AgreementFigure(msgspec.Struct, frozen=True):
-    """How far annotators agree on one thing; ``value`` is ``None`` where chance could not have disagreed."""
+    """The agreement of annotators on one field; ``value`` is ``None`` if they could not have disagreed."""
 
     what: str
     measure: str
@@ -269,7 +269,7 @@ Scores = Mapping[str, Sequence[RatedUnit[float]]]
 
 
 class QueryAgreement(msgspec.Struct, frozen=True):
-    """How far the annotators of one query agree on its characters, and which two differ most."""
+    """The agreement of the annotators of one query on its characters, and the pair with the least."""
 
     query_id: str
     n_annotators: int
@@ -289,7 +289,7 @@ class ScoreDifference(msgspec.Struct, frozen=True):
 
 
 class PairAgreement(msgspec.Struct, frozen=True):
-    """How far two annotators agree on characters, and by how much their scores differ on average."""
+    """The agreement of two annotators on characters, and the mean difference of their scores."""
 
     pair: Pair
     n_queries: int
@@ -476,7 +476,7 @@ def _provenance(sources: Sequence[Annotation]) -> dict[str, Any]:
 
 
 def _latest(sources: Sequence[Annotation]) -> str | None:
-    """Return the last time at which any of them was made, as it is written."""
+    """Return the text of the last time at which one of them was made."""
     times = [annotation.timestamp for annotation in sources if annotation.timestamp is not None]
     return max(times, key=_moment, default=None)
 

@@ -1,7 +1,7 @@
 """BEIR folders: ``corpus.jsonl``, ``queries.jsonl`` and judgements in ``qrels/<split>.tsv``.
 
 All splits are read together. A query judged in another split than ``test`` remembers it in its ``extra``, so
-that it is written back there. Queries that no split judges are kept, with no relevant documents. Each file
+that it returns to that split. Queries that no split judges are kept, with no relevant documents. Each file
 may be compressed (``corpus.jsonl.gz``). Writing replaces the files all together or not at all.
 """
 

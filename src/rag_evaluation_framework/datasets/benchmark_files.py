@@ -1,7 +1,7 @@
 """Benchmark data as JSON, Parquet, HDF5.
 
-The value is the same in all three: ``{"benchmark_id": …, "records": [{…}, …]}`` with whatever else belongs to
-the whole. A Parquet file has a row a record; everything but the records is JSON in the column
+The value is the same in all three: ``{"benchmark_id": …, "records": [{…}, …]}`` with the other values of
+the whole. A Parquet file has a row per record; everything but the records is JSON in the column
 ``benchmark_head`` of the first row, with their number. The HDF5 file is described below.
 """
 
@@ -99,7 +99,7 @@ class _Reader:
         self.claimed = 0
 
     def checked_rows(self, rows: int, columns: int) -> int:
-        """Refuse more cells than the limits allow, whatever the columns turn out to hold."""
+        """Raise an error if the cells exceed the limits, whichever values the columns hold."""
         if rows < 0:
             raise _refused("a number of rows", str(rows), "/head")
         self.claim(rows * (columns + 1) * _BYTES_A_CELL, "/head")

@@ -159,7 +159,7 @@ class CatalogueEntry(msgspec.Struct, frozen=True):
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """What to sort by: id, version by precedence, file."""
+        """Return the sort key: id, version by precedence, file."""
         return (self.dataset_id or "", precedence(self.known_version), str(self.path))
 
     def to_dict(self) -> dict[str, Any]:
@@ -234,7 +234,7 @@ def _entry(path: Path) -> CatalogueEntry:
 class EvaluationDatasetLoader:
     """Loads evaluation datasets and ground truth from ``datasets`` and ``ground_truth`` in a folder.
 
-    A dataset is found by what is in the files, whatever they are called: by its exact id; by an id that ends
+    A dataset is found by the content of the files, not their names: by its exact id; by an id that ends
     in a version (``sample_eval_v1.0.0``); by its id without that ending. Without a version the latest is
     taken. Nothing that an id contains leads out of the folder.
     """
@@ -370,7 +370,7 @@ def _latest(entries: Sequence[CatalogueEntry]) -> CatalogueEntry:
 def _nothing_found(
     entries: Sequence[CatalogueEntry], dataset_id: str, *, version: str | None, what: str, folder: Path
 ) -> str:
-    """Say what was looked for and what is there instead."""
+    """Return the message for an unknown dataset: the search and the existing ids."""
     message = f"no {what} {shown(dataset_id)}{f' of version {version}' if version else ''} in {folder}"
     if not folder.is_dir():
         return f"{message}: there is no such folder"

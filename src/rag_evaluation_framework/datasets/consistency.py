@@ -1,4 +1,4 @@
-"""What must hold of a value of a kind, and no JSON Schema can say."""
+"""Rules for values of a kind that JSON Schema cannot express."""
 
 from __future__ import annotations
 

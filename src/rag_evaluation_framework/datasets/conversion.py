@@ -31,9 +31,9 @@ from rag_evaluation_framework.text.display import short_repr
 
 
 class Conversion(msgspec.Struct, frozen=True, kw_only=True):
-    """What was converted. ``lost`` counts, by field, the samples (or the dataset, once) that said it.
+    """The result of a conversion. ``lost`` counts, by field, the samples (or the dataset, once) that had it.
 
-    ``unit`` is what was counted: samples, or what a file that holds none has instead.
+    ``unit`` names the counted items: samples, or the items of a file without samples.
     """
 
     source: str
@@ -96,7 +96,7 @@ _ENDINGS = {
 
 
 def _document_kind(source: Path, from_: str | None) -> str | None:
-    """Return which kind of file without samples this is; ``None`` of a dataset, or of what cannot be told."""
+    """Return the kind of a file without samples; ``None`` for a dataset or an unknown kind."""
     if from_ is None:
         try:
             from_ = recognition.told_format(source)

@@ -37,7 +37,7 @@ EXTRA_FIELDS = "extra_fields"
 """The column of what the other columns cannot say; an object's fields are the record's."""
 
 CellKind = Literal["text", "json", "either"]
-"""What a column's cells hold; ``either`` is text unless it reads as a JSON list or object."""
+"""Content of a column's cells; ``either`` is text unless it reads as a JSON list or object."""
 
 # A cell may hold every context of a sample; the csv module's own limit is 128 KiB.
 _MAX_CELL = 64 << 20
@@ -60,7 +60,7 @@ class Columns(msgspec.Struct, frozen=True):
     kinds: Mapping[str, CellKind] = {}
     required: tuple[str, ...] = ()
     unnamed: bool = False
-    """Whether a column may have no name, as the index of a frame; it is not read."""
+    """True if a column may have no name, as the index of a frame; it is not read."""
 
     @classmethod
     def of_schema(cls, schema: Mapping[str, Any]) -> Columns:

@@ -221,19 +221,19 @@ class Signature(msgspec.Struct, frozen=True):
     """The keys of a record, parted by spaces; where there are several ways, each has an entry."""
     suffixes: tuple[str, ...] = ()
     layouts: tuple[Layout, ...] = ("lines", "array", "object")
-    """How its files may be laid out. A single record may stand alone in a file of lines or of an array."""
+    """Allowed layouts of its files. A single record may stand alone in a file of lines or of an array."""
     columns: tuple[str, ...] = ()
     """The columns of a table, for a dialect that may be one, as keys are given; ``*`` is any text."""
     without: str = ""
     """Keys that a record of this dialect never has."""
     shape: Callable[[Mapping[str, Any]], bool] = bool
-    """What must hold of the values of a record besides."""
+    """Additional condition on the values of a record."""
     family: str = ""
     """Dialects of one family differ by so little that a file's name decides between them."""
 
     @property
     def is_foreign(self) -> bool:
-        """Whether it is another tool's, which says itself which text is an answer and which is expected."""
+        """Return True if another tool's, with its own fields for answer and expected answer."""
         return self.place.startswith("foreign_files:")
 
     def fits(self, preview: Preview) -> bool:
@@ -454,14 +454,14 @@ FieldMap: TypeAlias = Mapping[str, str | None]
 OnError = Callable[[InputError], None]
 
 PLACES = "read from"
-"""What ``decode`` may put into ``extra``, for ``encode``: where a file had a field. It is no field itself."""
+"""Key of ``extra`` where ``decode`` records a field's place in the file, for ``encode``. It is no field."""
 
 
 class RecordDialect(msgspec.Struct, frozen=True, kw_only=True, dict=True, weakref=True, eq=False):
     """A dialect in which each sample is one record; it fulfils ``extensions.Dialect``.
 
-    ``decode`` gets a record that schema and rules of its ``kind`` allow and returns a sample with whatever
-    the sample has a field for; it neither sets ``origin`` nor collects unknown fields. ``encode`` writes
+    ``decode`` gets a record that schema and rules of its ``kind`` allow and returns a sample with all values
+    that the sample has a field for; it neither sets ``origin`` nor collects unknown fields. ``encode`` writes
     those fields down again as plain lists and dictionaries, leaving out what is empty. What a record has
     beyond ``encode(decode(record))`` is kept in ``Sample.extra`` by itself, and written back. A record
     without an id is decoded with the id ``UNNAMED``, and a sample of that id is encoded without one; see the
@@ -478,9 +478,9 @@ class RecordDialect(msgspec.Struct, frozen=True, kw_only=True, dict=True, weakre
     decode: Callable[[Mapping[str, Any]], Sample]
     encode: Callable[[Sample], Record]
     layouts: tuple[RecordLayout, ...] = ("lines", "array")
-    """How its files may be laid out; the first is written where the file's name does not say."""
+    """Allowed layouts of its files; the first is written if the file's name decides nothing."""
     needs_ids: bool = False
-    """Whether every record must have an id; one that was made from the content is then written down too."""
+    """True if every record must have an id; one that was made from the content is then written too."""
     prepare: Callable[[str], str] | None = None
     """Applied to the text of an array before it is read, keeping its lines: removes comments, say."""
     cells: Columns = ANY_COLUMNS

@@ -319,7 +319,7 @@ def _decoded(document: DocumentFile) -> Dataset:
 
 
 def _stem(path: str | Path) -> str:
-    """Return a file's name without the endings that say what it is."""
+    """Return a file's name without its format suffixes."""
     name = Path(path).name
     for suffix in (".gz", ".zst", ".json", ".yaml", ".yml", ".csv", ".eval"):
         if name.lower().endswith(suffix):

@@ -25,12 +25,12 @@ PARTS = (
     *("reference_contexts", "sources", "scores", "tags", "category", "refusal", "checks", "citations"),
     *("usage", "input_tokens", "output_tokens", "total_tokens", "cost", "latency_ms", "latency_s"),
 )
-"""What a row may hold, in the order in which it is looked for."""
+"""Parts of a row, in the order in which they are looked for."""
 
 TOKENS = ("input_tokens", "output_tokens", "total_tokens")
 OF_USAGE = (*TOKENS, "cost")
 NAME_ONLY = re.compile(r"[A-Za-z0-9_./:#@%+\-]{1,200}")
-"""What is a name or an id, and no text."""
+"""Pattern of a name or an id, as opposed to text."""
 _TOO_MANY = 1 << 53
 _CITATION = "the number of a context, the name of its source, or a citation such as [a.md:3:5-9]"
 _MARKED = re.compile(r"[0-9_/.:#@]")
@@ -383,7 +383,7 @@ def amount(where: str, value: Any, *, is_count: bool = False) -> float | None:
 
 
 def usage_of(told: Mapping[str, float | None], where: str) -> Usage | None:
-    """Return what is told of tokens and cost; of two counts and their sum any two tell the third."""
+    """Return tokens and cost; two of the two counts and their sum give the third."""
     read, written, total = (told.get(part) for part in TOKENS)
     if total is not None and (read is None) != (written is None):
         known = read if written is None else written

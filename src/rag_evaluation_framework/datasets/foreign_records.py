@@ -1,7 +1,7 @@
-"""Records of other tools: where each has what a sample says, and in what form.
+"""Records of other tools: the place and the form of each field of a sample.
 
 Most of these formats are rows with other names, so that a table of paths makes a dialect. A path leads to a
-value (``metadata.contexts``) or, with a star, to whatever stands there under one of the names that people use
+value (``metadata.contexts``) or, with a star, to a value there under one of the names that people use
 (``inputs.*``: ``question``, ``query``, ``input`` …; an object with a single text needs no name at all). A
 question is text or chat messages, of any of the usual shapes; an expected answer is text, several, or the
 assertions of a test; contexts are texts or objects that have one.
@@ -70,9 +70,9 @@ class Fields(msgspec.Struct, frozen=True, kw_only=True):
     asserted: str = ""
     """An expected answer is written as an assertion of this type."""
     joined: str = ""
-    """What separates the contexts that stand in one text."""
+    """Separator of the contexts that stand in one text."""
     source_mark: re.Pattern[str] | None = None
-    """How a context names its source within its text: groups ``source`` and ``text``."""
+    """Pattern of a source's name in the text of a context: groups ``source`` and ``text``."""
 
     def decode(self, record: Any) -> Sample:
         """Return the sample of a record; every problem of it is in one error, with its path."""

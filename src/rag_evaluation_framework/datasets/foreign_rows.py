@@ -372,7 +372,7 @@ def _packed_samples(path: Path, on_error: OnError) -> Iterator[PlacedRecord]:
 
 
 def _logged(sample: Any) -> Any:
-    """Return a sample of a log as samples are written, with the answer; an epoch is told by the id."""
+    """Return a sample of a log in the usual form, with the answer; the id contains the epoch."""
     if not isinstance(sample, Mapping):
         return sample
     found: Record = _picked(sample, "id target choices metadata")

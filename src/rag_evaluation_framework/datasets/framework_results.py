@@ -1,6 +1,6 @@
-"""What LangChain, LlamaIndex, Haystack and DSPy return, as plain values; no framework is imported.
+"""Results of LangChain, LlamaIndex, Haystack and DSPy, as plain values; no framework is imported.
 
-An object is told by what it has and not by what it is called:
+An object is recognized by its attributes and not by its class name:
 
 ===============  ========================================================================================
 a context        ``page_content`` and ``metadata`` (LangChain); ``node`` and ``score``, or a node with
@@ -28,7 +28,7 @@ from rag_evaluation_framework.files.strict_json import drop_nulls
 Row = dict[str, Any]
 
 QUESTIONS = ("question", "query", "input", "user_input", "user_query", "text", "prompt")
-"""What an input is called that takes the question, the surest name first."""
+"""Names of an input that takes the question, the surest first."""
 
 
 def plain_object(value: Any) -> Any:
@@ -46,10 +46,10 @@ def plain_object(value: Any) -> Any:
 
 
 def read_result(value: Any) -> Row | None:
-    """Return what a chain, an engine, a pipeline or a module returned, as far as it is understood.
+    """Return the result of a chain, an engine, a pipeline or a module as a row.
 
-    The row has ``answer``, ``contexts``, ``question`` and ``usage``, each where it is told; ``None`` is for
-    what holds neither an answer nor contexts.
+    The row has ``answer``, ``contexts``, ``question`` and ``usage``, each where the result has it; the row is
+    ``None`` without an answer and contexts.
     """
     if isinstance(value, str):
         return {"answer": value}

@@ -67,7 +67,7 @@ class _Line(msgspec.Struct, Spanned, frozen=True):
     start: int
     end: int
     names: tuple[str, ...]
-    """As it is written, and without one layer of decoration after the other."""
+    """The name as in the file, and without one layer of decoration after the other."""
     style: str
     """``#``, ``word``, an opening bracket or ``""``: the outermost decoration."""
     level: int

@@ -38,7 +38,7 @@ _TURN_FIELDS = ("role", "content", "ground_truth", "context_needs")
 
 
 _FILE_FIELDS = ("file", "file_name", "path", "source", "source_path")
-"""What the file of a golden context may be called; the first that is there counts."""
+"""Names of the field with the file of a golden context; the first that is there counts."""
 
 
 class GoldenContext(msgspec.Struct, frozen=True):
@@ -267,7 +267,7 @@ class Split(msgspec.Struct, frozen=True):
 
     @property
     def file(self) -> str:
-        """What its file is usually called."""
+        """Return the usual name of its file."""
         return GOLDEN_DIALECTS[self.dialect].suffixes[0]
 
 

@@ -1,4 +1,4 @@
-"""What people say of answers, as labels by field: from annotations, or from a plain table of ids and labels.
+"""Human labels of answers by field: from annotations, or from a plain table of ids and labels.
 
 A field is one of the quality scores, ``overall`` (their mean), an aspect rated in words, or any other field
 of an annotation or a table. Several annotators of an answer are merged: by majority where every label is 0 or
@@ -44,9 +44,9 @@ _SHOWN_WORDS = 5
 
 
 class HumanLabel(msgspec.Struct, frozen=True):
-    """What one person says of one answer; ``answer_text`` is ``None`` if the answer is not given.
+    """The label of one person for one answer; ``answer_text`` is ``None`` if the answer is not given.
 
-    ``is_named`` tells whether the annotator gave that name, and ``place`` where a file has the label.
+    ``is_named`` is True if the annotator gave that name, and ``place`` is the label's place in the file.
     """
 
     query_id: str
@@ -79,7 +79,7 @@ class LabelField(msgspec.Struct, frozen=True):
 
     @property
     def is_quality(self) -> bool:
-        """Whether more of it is better, whatever it is held against."""
+        """Return True if more of it is better, independent of the expected answer."""
         return self.name in (*QUALITY_SCORES, OVERALL) or bool(self.words)
 
     @property
@@ -104,7 +104,7 @@ class MergedLabels(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def merging(self) -> str:
-        """How several annotators became one label."""
+        """Return the method that merged several annotators into one label."""
         if all(len(unit.ratings) == 1 for unit in self.units):
             return "one annotator per answer"
         return "majority of annotators" if self.is_binary else "mean of annotators"
@@ -133,7 +133,7 @@ def read_labels(
 
     ``annotator_id`` and ``answer_text`` are optional; every other column is a field. Whoever has no name is
     called by the file. Labels of the same query by nobody in particular are taken for those of different
-    people; where such rows are the same word for word, ``on_warning`` is told of it once. An error has every
+    people; if such rows are the same word for word, ``on_warning`` is called once. An error has every
     row that cannot be read, and of the others what is wrong with the fields that are ``wanted``.
     """
     labels: list[HumanLabel] = []
@@ -204,7 +204,7 @@ def fields_of(labels: Iterable[HumanLabel]) -> list[str]:
 
 
 def is_same_answer(label: HumanLabel, answer: str | None) -> bool:
-    """Tell whether a label is about this answer: up to white space and width, or where it cannot be told."""
+    """Return True if a label may be for this answer: the same text, or one is unknown."""
     if label.answer_text is None or answer is None:
         return True
     given, said = (unicodedata.normalize("NFKC", text).split() for text in (label.answer_text, answer))

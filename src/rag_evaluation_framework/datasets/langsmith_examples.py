@@ -42,7 +42,7 @@ def _decode(record: Mapping[str, Any]) -> Sample:
 
 
 def _place_of_metadata(record: Mapping[str, Any], *, within_outputs: bool) -> Record:
-    """Mark where the metadata stand, which cannot be told from what they are."""
+    """Record the place of the metadata, which their content does not show."""
     if within_outputs:
         return {"outputs": {"metadata": {}}}
     return {"metadata": {}} if "metadata" in record and "metadata" in record["outputs"] else {}

@@ -1,9 +1,9 @@
 """Spans from files: OTLP JSON as SDKs and the collector's file exporter write it, and the SDK's own JSON.
 
-A file holds an ``ExportTraceServiceRequest`` a line, or a whole document of one, several or a list of them;
-it may be compressed with gzip or Zstandard. What cannot be read is told with file, line and span, and the
-reading goes on behind it. Of what cannot be read, the traces are still known where their ids are: a trace
-with a piece missing is not one to be scored.
+A file has an ``ExportTraceServiceRequest`` per line, or a whole document of one, several or a list of them;
+it may be compressed with gzip or Zstandard. A part that cannot be read is reported with file, line and span,
+and reading continues after it. Of what cannot be read, the traces are still known where their ids are: a
+trace with a piece missing is not one to be scored.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Span(msgspec.Struct):
     end: int | None = None
     error: str | None = None
     is_remote: bool | None = None
-    """Whether the parent is in another process; ``None`` where that was not recorded."""
+    """True if the parent is in another process; ``None`` where that was not recorded."""
 
     def issue(self, code: str, expected: str, found: str, *, severity: Any = "error") -> Issue:
         """Return something that is wrong with it, with its place."""
@@ -89,7 +89,7 @@ def holds_spans(record: Mapping[str, Any]) -> bool:
 def read_spans(path: Path, on_issue: OnIssue) -> Iterator[Span | Unreadable]:
     """Yield the spans of a file, or of the files of a folder by their names, which is in the order of time.
 
-    What is wrong is told on the way.
+    Problems are reported to ``on_issue``.
     """
     for file in data_files(path) if path.is_dir() else (path,):
         try:

@@ -1,4 +1,4 @@
-"""What is in a dataset or a folder of documents, in figures: how many of what, how long, how well covered.
+"""Figures of a dataset or a folder of documents: counts, lengths, and the share of documents with questions.
 
 Line files are read as a stream; what is kept are counts by label, by length and by document.
 """
@@ -95,9 +95,9 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     version: str | None = None
     samples: int | None = None
     having: Mapping[str, int] = {}
-    """How many samples have a reference, relevant documents, spans, contexts, more than one question."""
+    """Number of samples that have a reference, relevant documents, spans, contexts, several questions."""
     labels: Mapping[str, Mapping[str, int]] = {}
-    """How often each value of a label occurs, most frequent first; labels that do not occur are left out."""
+    """Number of occurrences of each value of a label, most frequent first; absent labels are left out."""
     lengths: Mapping[str, Lengths] = {}
     coverage: Coverage | None = None
     files: Mapping[str, int] = {}

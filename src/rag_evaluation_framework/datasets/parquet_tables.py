@@ -192,7 +192,7 @@ def _footer(file: BinaryIO, size: int) -> Struct:
 
 
 def _claimed_bytes(footer: Struct) -> int:
-    """Add up what the columns claim to be when expanded; a row takes a bit at least, whatever it claims."""
+    """Return the claimed size of the expanded columns, with at least a bit per row."""
     claimed: int = 0
     for group in footer[_ROW_GROUPS]:
         in_columns = sum(column[_COLUMN_METADATA][_UNCOMPRESSED] for column in group[_COLUMNS])

@@ -58,7 +58,7 @@ EXAMPLES = {
 
 
 class Created(msgspec.Struct, frozen=True):
-    """What starting a project did: paths relative to its folder, in order; ``kept`` was there before."""
+    """The result of starting a project: paths relative to its folder, in order; ``kept`` existed before."""
 
     folder: Path
     created: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What the configuration files of a project say: each value with the line it stands on.
+"""The configuration files of a project: each value with its line.
 
 ::
 

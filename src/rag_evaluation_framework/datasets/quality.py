@@ -212,7 +212,7 @@ class DataQualityChecker:
         return _rendered(_missing_documents, dataset)
 
     def _check_citation_validity(self, dataset: dict[str, Any]) -> list[str]:
-        """Check that citations are spans of their documents and say what stands there."""
+        """Check that citations are spans of their documents with the same text."""
         return _rendered(_invalid_citations, dataset)
 
     def _check_ground_truth_consistency(self, dataset: dict[str, Any]) -> list[str]:

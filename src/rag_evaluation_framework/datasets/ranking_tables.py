@@ -235,7 +235,7 @@ def _column_names(path: Path, there: list[str], number: tuple[str, ...]) -> list
 
 
 def read_table(path: Path, *, graded: bool) -> dict[str, dict[str, Any]]:
-    """Read grades, or scores, by document by query; every problem is told with its row."""
+    """Read grades, or scores, by document by query; every problem has its row."""
     problems = FileProblems(str(path))
     table: dict[str, dict[str, Any]] = {}
     row = 0

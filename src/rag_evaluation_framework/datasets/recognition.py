@@ -308,7 +308,7 @@ def _are_related(first: str, second: str) -> bool:
 
 
 def described(path: Path) -> str:
-    """Say what was seen instead."""
+    """Return a description of the content that was found instead."""
     try:
         preview = next(iter(previews(path)), None)
         start = "" if path.is_dir() else next(_beginnings(path)).strip()[:_SHOWN_START]
@@ -339,7 +339,7 @@ FORMAT_OF_KIND: Mapping[str, str] = {
     "langsmith-example": "langsmith",
     "ragas-record": "ragas",
 }
-"""The formats that are told apart by the fields of a record, by the kind of the record."""
+"""The formats that the fields of a record distinguish, by the kind of the record."""
 
 # Fields that files of every kind have, ours and others'.
 _SAYING_NOTHING = frozenset(
@@ -394,7 +394,7 @@ def _fields(kind: str) -> tuple[frozenset[str], frozenset[str]]:
 # something is. A configuration may hold anything, so only its name (or the user) can say that it is one.
 
 DOCUMENT_FORMATS = ("annotations", "results", "benchmark", "configuration", "manifest")
-"""What is validated and is no dialect of samples."""
+"""Formats that are validated without being dialects of samples."""
 
 _CHECKED_BYTES = 4 << 20
 _TEXTS = (".json", ".jsonl", ".csv", ".tsv", ".txt", ".yaml", ".yml")
@@ -421,7 +421,7 @@ def check_format(name: str) -> None:
 
 
 def told_format(path: Path, format: str | None = None) -> str:
-    """Return what a file or folder is: told by the user, by its content, or at last by its name."""
+    """Return the format of a file or folder: as given, else by content, else by name."""
     if format is not None:
         check_format(format)
         return format

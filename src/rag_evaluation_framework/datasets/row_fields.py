@@ -418,7 +418,7 @@ def _inner_place(
 
 
 def _labels(found: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> frozenset[str]:
-    """Return the names by which rows say what is relevant or cited."""
+    """Return the names by which rows refer to relevant or cited passages."""
     labels: set[str] = set()
     for part in ("relevant_documents", "relevant_chunk_ids", "citations"):
         values = [decoded(Place(found[part]).find(row)) for row in rows] if part in found else []
@@ -492,9 +492,9 @@ def _unit_asked(place: str, *, in_memory: bool) -> str:
 
 
 def nothing_to_score(reading: RowReading | None, dataset: str, *, is_asked: bool = False) -> UsageError:
-    """Say what rows lack that every metric taken by default needs, and what to do.
+    """Return the error that names the fields that every default metric needs, and the fix.
 
-    ``is_asked``: a system gives the answers, so that only what they are held against can be missing.
+    ``is_asked``: a system gives the answers, so that only the expected values can be missing.
     """
     name = f"dataset {dataset}" if reading is None else reading.name
     in_memory = reading is not None and reading.in_memory

@@ -167,7 +167,7 @@ def is_frame(data: Any) -> bool:
 
 
 def listed_rows(data: Any) -> Iterable[Any]:
-    """Return the rows of whatever holds some, told by what it can do and not by what it is called."""
+    """Return the rows of a container, recognized by its methods and not by its class name."""
     if isinstance(data, Mapping):
         return _of_mapping(data)
     if isinstance(data, str | bytes):

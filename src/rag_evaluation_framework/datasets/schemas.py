@@ -104,7 +104,7 @@ def _compiled(text: str) -> jsonschema_rs.Draft202012Validator:
 
 @cache
 def _fields(text: str) -> frozenset[str]:
-    """Return the names of all the fields that a schema speaks of, at whatever depth."""
+    """Return the names of all the fields that a schema mentions, at any depth."""
     found: set[str] = set()
     rest = [strict_json.decode(text)]
     while rest:

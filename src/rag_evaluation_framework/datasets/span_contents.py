@@ -1,4 +1,4 @@
-"""What a span says, by the conventions of OpenInference, of OpenTelemetry for generative AI, and older ones.
+"""The content of a span, in conventions of OpenInference, OpenTelemetry for generative AI, and older ones.
 
 Which step it is, what was asked and answered, what a retriever found, what a tool was called with, tokens and
 the conversation. A convention that is met in two ways is read in both; what is written in none of them is
@@ -81,11 +81,11 @@ class Retrieved(NamedTuple):
 
 
 class Content(msgspec.Struct):
-    """What a span says; ``None`` where it does not."""
+    """The content of a span; ``None`` for each value that it does not have."""
 
     kind: StepKind | None = None
     is_telling: bool = False
-    """Whether it was recorded by one of the conventions at all."""
+    """True if it was recorded by one of the conventions at all."""
     name: str = ""
     question: str | None = None
     answer: str | None = None
@@ -178,7 +178,7 @@ def _plain(value: Any) -> str | None:
 
 
 def _documents(said: Mapping[str, Any], prefix: str) -> list[Retrieved] | None:
-    """Return the documents in their order; ``None`` where the span does not say what it found."""
+    """Return the documents in order; ``None`` if the span does not record them."""
     records: dict[int, dict[str, Any]] = {}
     for name, value in said.items():
         if name.startswith(prefix) and (match := _DOCUMENT.match(name, len(prefix))):

@@ -216,7 +216,7 @@ _RECORDS_BETWEEN_REPORTS = 1000
 
 
 class BuiltSplits(msgspec.Struct, frozen=True):
-    """What a build wrote: the manifest, how many raw records it read, and the manifest it replaced."""
+    """The result of a build: the manifest, the number of raw records, and the replaced manifest."""
 
     manifest: Mapping[str, Any]
     records: int
@@ -305,7 +305,7 @@ def build_time(environment: Mapping[str, str]) -> datetime:
 
 
 class _Counts(msgspec.Struct):
-    """What was read, and what was left out and why."""
+    """The numbers of records read, and of records left out by reason."""
 
     records: int = 0
     malformed: int = 0
@@ -333,7 +333,7 @@ class _Counts(msgspec.Struct):
 
     @property
     def told(self) -> str:
-        """What became of records of which none is in a split."""
+        """Return a description of the records that are in no split."""
         parts = [f"no split for task type {name!r} ({count:,})" for name, count in self.excluded.items()]
         parts += [
             f"{split}: {count:,} dropped ({reason.replace('_', ' ')})"

@@ -234,7 +234,7 @@ def offline_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
 
 
 class SplitLine(NamedTuple):
-    """What became of a raw line: the record of its split, or why it has none.
+    """The outcome of a raw line: the record of its split, or the reason for having none.
 
     ``mapped`` is ``None`` where the task type has no split, and where ``dropped`` gives a reason.
     """

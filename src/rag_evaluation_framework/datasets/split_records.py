@@ -2,7 +2,7 @@
 
 Citation tasks have the fields of question answering, and are read as such.
 
-A raw record may say the same thing under several names (see :mod:`.split_mapping`); it is written back under
+A raw record may say the same thing under several names (see :mod:`.split_mapping`); the writer puts it under
 the first of them, with what retrieval did inside ``rag``. Relevant chunks are those that
 ``metadata.selected_chunk_ids`` names, the category is ``task_type``. Citations are kept as they are: what
 they point at depends on who made them.

@@ -1,4 +1,4 @@
-"""What traces are chosen by, and joined with: the turns before them, and what a dataset expects of them."""
+"""The filters of traces, and the data joined to them: earlier turns, and a dataset's expectations."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _weight(sample: Sample) -> int:
 
 
 class Expectations:
-    """What a dataset expects, by the ids of its samples and by their questions."""
+    """The expectations of a dataset, by the ids of its samples and by their questions."""
 
     def __init__(self, samples: Iterable[Sample]) -> None:
         self._by_id: dict[str, Sample] = {}

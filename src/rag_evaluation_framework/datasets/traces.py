@@ -2,8 +2,8 @@
 
 A trace is finished when all the files are read, or when its root has come and, since then, so many other
 spans that no more room is left; it becomes a sample with what was asked, answered and retrieved, and with its
-steps. The traces of a conversation are its turns: each is a sample that knows those before it. What is wrong
-is told with file, line and span, and a trace that was not understood as a whole is left out.
+steps. The traces of a conversation are its turns: each is a sample that knows those before it. Problems
+are reported with file, line and span, and a trace that was not understood as a whole is left out.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class ReadTraces:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What people should know of what was read, in lines."""
+        """Return the warnings about the traces that were read, as lines."""
         return tuple(self._doubts())
 
     def _doubts(self) -> Iterator[str]:
@@ -246,7 +246,7 @@ class ReadTraces:
                 yield sample
 
     def _sample(self, top: _Node, tree: Sequence[_Node], *, is_only: bool) -> Sample | None:
-        """Return a tree as a sample; ``None``, and told, where it is not known what was asked."""
+        """Return a tree as a sample; report it and return ``None`` if its question is unknown."""
         nodes = _of_steps(top)
         question, answer = _exchange(tree, nodes)
         span = top.span
@@ -396,7 +396,7 @@ def _took(span: Span) -> float | None:
 
 
 class _Given(msgspec.Struct):
-    """What a system was given to answer by: the documents that reranking left, or what tools returned."""
+    """The input of a system's answer: the documents left by reranking, or the results of tools."""
 
     documents: list[Retrieved] = []
     contexts: list[str] = []

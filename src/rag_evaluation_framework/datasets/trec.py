@@ -1,4 +1,4 @@
-"""Dialect: TREC qrels, runs and topics, told apart by content."""
+"""Dialect: TREC qrels, runs and topics, distinguished by content."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Number = TypeVar("Number", int, float)
 
 
 def read_qrels(path: str | Path, *, format: Format | None = None, may_be_empty: bool = False) -> Qrels:
-    """Read relevance judgements: grade by document by query. The format is told from the content."""
+    """Read relevance judgements: grade by document by query. The format is detected from the content."""
     file = str(path)
     if format is None and is_table(Path(path)):
         return read_table(Path(path), graded=True)

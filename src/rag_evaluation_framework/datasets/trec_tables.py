@@ -75,7 +75,7 @@ class Layout(msgspec.Struct, frozen=True):
     separator: bytes | None = None
     header: bool = False
     open_end: bool = False
-    """Whether more columns may follow, which nobody reads."""
+    """True if more columns may follow, which are not read."""
 
 
 TREC_QRELS = Layout(("query", "iteration", "document", "grade"), query=0, document=2, number=3)

@@ -190,7 +190,7 @@ KeyCheck = Callable[[Dataset], Iterable[Issue]]
 
 
 class CheckedFile(msgspec.Struct, frozen=True):
-    """A file, what it was taken for (``None`` where that cannot be told), and its issues, found as asked."""
+    """A file, its detected format (``None`` if unknown), and its issues, found when first needed."""
 
     file: str
     format: str | None
@@ -200,10 +200,10 @@ class CheckedFile(msgspec.Struct, frozen=True):
 def validate_file(
     path: str | Path, *, format: str | None = None, lenient: bool = False, map: FieldMap | None = None
 ) -> Iterator[Issue]:
-    """Yield everything that is wrong with a file (or a folder that is one dataset), and what is doubtful.
+    """Yield the errors and the warnings of a file, or of a folder that is one dataset.
 
-    What the file is is told from its content unless ``format`` says so; ``map`` says which field of plain
-    rows holds what.
+    The format is detected from the content unless ``format`` is given; ``map`` maps the parts of a sample to
+    the fields of plain rows.
     """
     return _checked(Path(path), format, lenient=lenient, given=map).issues
 

@@ -299,7 +299,7 @@ def _read_table(path: str | Path, *, parquet: bool) -> dict[str, Any]:
 
 
 def _columns(names: Iterable[str]) -> Columns:
-    """Say what the columns hold: those of the schema, and JSON in the metrics' own and the head's."""
+    """Return the types of the columns: the schema's, and JSON for others."""
     kinds = dict(Columns.of_schema(schema("results")["$defs"]["QueryResult"]).kinds)
     kinds |= {name: "json" for name in names if name.startswith(_METRIC)}
     return Columns({**kinds, HEAD: "json"})

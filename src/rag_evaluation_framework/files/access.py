@@ -55,7 +55,7 @@ _PIECE = 1 << 16
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """How much may be read: bytes in all, and of a compressed file bytes out for each byte in.
+    """The limits on reading: bytes in all, and bytes out per byte in for a compressed file.
 
     JSON lines with repeated contexts shrink fifty- to a hundredfold, gzip's most is 1,032, Zstandard's has
     no bound. The ratio counts once more than ``free_bytes`` have come out, since small files of one
@@ -66,9 +66,9 @@ class Limits(msgspec.Struct, frozen=True):
     max_ratio: float = 250.0
     free_bytes: int = 16 << 20
     max_whole_bytes: int = 1 << 30
-    """How much is read into memory at once, compressed or not; streams have no such limit."""
+    """Maximum bytes in memory at once, compressed or not; streams have no such limit."""
     silence_seconds: float = 60.0
-    """How long a pipe may keep its reader waiting."""
+    """Maximum seconds to wait for the next bytes of a pipe."""
 
 
 DEFAULT_LIMITS = Limits()
@@ -269,7 +269,7 @@ class _Counted(io.RawIOBase):
 
 
 class _Reading(io.RawIOBase):
-    """What is read of a stream, which it closes with itself."""
+    """The limited reader of a stream, which it closes with itself."""
 
     def __init__(self, stream: BinaryIO, limits: Limits, file: str | None) -> None:
         self._stream, self._limits, self._file = stream, limits, file
@@ -407,7 +407,7 @@ _OTHER = "binary data"
 
 
 def foreign_text(data: bytes, where: str = "") -> str:
-    """Say what bytes that are not UTF-8 seem to be, and what to do with them."""
+    """Return the likely kind of bytes that are not UTF-8, and the fix."""
     seen = _encoding_of(data)
     return f"{seen}{where}" if _is_binary(seen) else f"{seen}{where}; save it as UTF-8"
 
@@ -559,9 +559,9 @@ def settled_stamp(path: Path) -> list[int] | None:
 
 
 class ReadOnce(Generic[T]):
-    """What was read of the latest files, by their paths; it holds while a file's size and times are the same.
+    """The contents of the latest files by path, valid while a file's size and times are the same.
 
-    Who is given it does not change it.
+    Callers must not change them.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """One file or a group of files, the old or the new, whole, even after a kill.
 
 The new content goes to a temporary file in the same folder, is flushed to the disk and renamed over the
-old one. Whatever fails before that (a full disk, an exception, a kill) leaves the old file as it was.
+old one. A failure before that (a full disk, an exception, a kill) leaves the old file unchanged.
 
 - A symbolic link is followed: the file it points to is replaced, the link stays.
 - Permission bits of an existing file are kept; a new file gets what the umask allows.

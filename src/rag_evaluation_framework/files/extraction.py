@@ -42,7 +42,7 @@ _CELLS = frozenset({"td", "th"})
 
 
 def read_html(source: str) -> ExtractedText:
-    """Take the text out of HTML: blocks on lines of their own, cells after tabs, ``pre`` as it is written.
+    """Return the text of HTML: blocks on separate lines, tabs before cells, ``pre`` unchanged.
 
     >>> page = read_html("<title>T</title><h1>Head</h1><p>Fish &amp;\\n chips<br>x<script>y</script>")
     >>> page.text, page.title
@@ -148,7 +148,7 @@ def _refused(expected: str, found: str, file: str | None) -> InputError:
 
 _HTML = (".html", ".htm", ".xhtml")
 READABLE = (".md", ".markdown", ".txt", ".rst", *_HTML, ".pdf")
-"""How the names of files end that are documents, where nobody says which files are."""
+"""File suffixes of documents, where the caller names no files."""
 
 
 def extract_text(path: str | Path) -> ExtractedText:

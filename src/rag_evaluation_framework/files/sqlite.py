@@ -1,6 +1,6 @@
 """A small SQLite file that many processes and threads read and write at once, such as a cache.
 
-It is opened for one piece of work at a time, in write-ahead mode. Whatever SQLite or the disk refuses is a
+It is opened for one piece of work at a time, in write-ahead mode. A failure of SQLite or the disk is a
 :class:`StorageError` that names the file.
 """
 

@@ -158,7 +158,7 @@ def _utf8(text: str, *, file: str | None, line: int | None) -> bytes:
 
 
 def repeats_a_key(raw: bytes, value: Any) -> bool:
-    """Tell whether an object of a valid text has a key twice: msgspec keeps the last and does not say so."""
+    """Return True if an object of a valid text repeats a key; msgspec silently keeps the last."""
     if msgspec.json.format(raw, indent=-1) == _encoder.encode(value):
         return False  # the value says all that the text says; escapes and odd numbers are looked at closely
     try:

@@ -161,9 +161,9 @@ def decode_with_lines(text: str | bytes, *, file: str | None = None) -> tuple[An
 
 
 def decode_noting(text: str | bytes, *, file: str | None = None) -> tuple[Any, Lines, list[Issue]]:
-    """Read one YAML document and its lines, and what is wrong with single values, which stay as their text.
+    """Return a YAML document, its lines, and the issues of single values, which stay text.
 
-    The caller can then say what else is wrong. Where the document itself cannot be read, that is an error.
+    The caller can then report other issues too. A document that cannot be read raises an error.
     """
     if isinstance(text, bytes):
         text = decode_text(text, file=file)
@@ -263,7 +263,7 @@ class _Builder:
         self.awaits_key[-1] = False
 
     def scalar(self, event: Any, line: int) -> Any:
-        """Return what a word means; one that means nothing is noted, and stays as it is written."""
+        """Return the value of a word; a word without one is noted, and stays text."""
         is_plain = event.tag is None and event.implicit[0]
         word: str = event.value
         try:
@@ -411,7 +411,7 @@ class YamlReader:
             raise InputError(sorted(self.issues, key=lambda issue: issue.line or 0))
 
     def at(self, *path: str | int) -> Any:
-        """Return whatever is at a path; ``None`` where nothing is."""
+        """Return the value at a path; ``None`` if there is none."""
         found = self.value
         for step in path:
             if isinstance(step, str):

@@ -89,7 +89,7 @@ class AnswerPatterns(msgspec.Struct, frozen=True):
 
 
 CUE_WORD = re.compile(r"[a-z0-9]+|\?|[^\W\x00-\x7f]")
-"""What cues are made of: words, question marks, Chinese characters."""
+"""A word, a question mark or a Chinese character: the tokens of which cues consist."""
 _BETWEEN_CUES = {code: " " for code in range(128) if not chr(code).isalnum() and chr(code) != "?"}
 
 
@@ -147,7 +147,7 @@ def _pattern(entry: Mapping[str, Any], phrases: _Phrases) -> AnswerPattern:
 
 
 class _Phrases:
-    """What ``{name}`` stands for; a phrase may contain those above it."""
+    """The phrases that ``{name}`` stands for; a phrase may contain those above it."""
 
     def __init__(self, phrases: Mapping[str, str]) -> None:
         self.alternatives = {name: _BETWEEN.split(phrase) for name, phrase in phrases.items()}
@@ -288,7 +288,7 @@ _BARE = " \t\r\n\"'*_.!。~"
 
 
 class AnswerClass(msgspec.Struct, Spanned, frozen=True):
-    """What kind of answer a text is, by which pattern, and the characters ``[start, end)`` that show it.
+    """The kind of an answer, its pattern, and the characters ``[start, end)`` that match.
 
     Where no pattern holds, it is an answer: ``pattern`` is ``None`` and there are no characters to show.
     """

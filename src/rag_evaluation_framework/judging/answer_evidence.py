@@ -1,4 +1,4 @@
-"""What each source says of one answer: a judge, the author's key, and the words of the references.
+"""The evidence of each source on one answer: a judge, the author's key, and the words of the references.
 
 Nothing here decides whether an answer is correct: :mod:`.verdict` does, by its decision table.
 """
@@ -68,7 +68,7 @@ _MAY_BE = 0.5
 
 
 class Refusing(NamedTuple):
-    """Whether an answer refuses where a refusal is expected, and who says so."""
+    """The reading of an answer to a question that expects a refusal, and the source of that reading."""
 
     kind: Literal["refuses", "answers", "unclear"]
     by: Literal["judge", "words"]
@@ -76,7 +76,7 @@ class Refusing(NamedTuple):
 
 
 class AnswerEvidence:
-    """What is known about one answer; each source is asked when it is first needed.
+    """The evidence on one answer; each source is asked when it is first needed.
 
     ``turn`` is that of a conversation whose turn the sample is; ``labeled`` are other answers to its question
     that people labeled correct.
@@ -106,7 +106,7 @@ class AnswerEvidence:
 
     @property
     def own_decisions(self) -> Mapping[str, Any]:
-        """What each of the user's deciding metrics says; ``None`` where it was skipped or failed."""
+        """Return the value of each deciding metric of the user; ``None`` if skipped or failed."""
         own = {name: score for name, score in self._scores.items() if DECIDES in score.details}
         return {name: None if s.value is None else s.details[DECIDES] for name, s in own.items()}
 
@@ -120,7 +120,7 @@ class AnswerEvidence:
 
     @property
     def refusal(self) -> Refusing:
-        """Whether the answer refuses where a refusal is expected; a judge tells better than words."""
+        """Return the reading of the answer as a refusal, by a judge if any, else by words."""
         if (judged := self._judged_class(REFUSAL_RECALL)) is not None:
             if judged in DECLINED:
                 return Refusing("refuses", "judge")
@@ -138,7 +138,7 @@ class AnswerEvidence:
 
     @property
     def _refusing_by_words(self) -> Refusing:
-        """Whether an answer that declines states something else; a lecture may hold what is hard to place."""
+        """Return the reading of an answer with a refusal, by the amount of other statements in it."""
         rest = list(told_besides_refusing(self._sample, self._answer))
         is_put = any(goes_on or self._has_new_number(part) for part, goes_on in rest)
         is_much = bool(rest) and len(self._answer) <= max(_BRIEF, 2 * sum(len(part) for part, _ in rest))
@@ -213,7 +213,10 @@ class AnswerEvidence:
 
     @property
     def judged_claims(self) -> tuple[int, int, int] | None:
-        """How many claims the reference makes, and how many the answer states and contradicts, by a judge."""
+        """Return the number of claims of the reference, by a judge.
+
+        The other numbers are of those that the answer states and contradicts.
+        """
         names = _OF_REFERENCE if self._turn is None else (_OF_TURNS,)
         for score in self._judged(*names):
             if self._turn is not None:
@@ -230,9 +233,9 @@ class AnswerEvidence:
 
     @property
     def modeled_claims(self) -> tuple[int, int, int, int] | None:
-        """How many claims the reference makes, and how many a calibrated local model is sure of.
+        """Return the number of claims of the reference, by a calibrated local model.
 
-        These are the claims that it finds stated, not stated, and contradicted.
+        The other numbers are of the claims that it is sure to find stated, not stated, and contradicted.
         """
         for name in _OF_REFERENCE:
             score = self._scores.get(name)
@@ -254,7 +257,7 @@ class AnswerEvidence:
 
     @found_once
     def key(self) -> WordFinding | None:
-        """What words find of the author's key: the expected names, relation or events."""
+        """Return the finding of words on the author's key: the expected names, relation or events."""
         if not self._has_key:
             return None
         wanted: ExpectedPoints = expected_points(self._sample, self._answer, (), readings=self.readings)
@@ -294,9 +297,9 @@ class AnswerEvidence:
 
     @found_once
     def words(self) -> WordFinding:
-        """What words find of the references and of answers labeled correct; the best of them counts.
+        """Return the best finding of words on the references and on answers labeled correct.
 
-        A labeled answer says more than is expected, so a part of it alone tells nothing.
+        A labeled answer has more text than is expected, so a match with a part of it alone shows nothing.
         """
         question, contexts = self._sample.question, self._response.contexts
         try:

@@ -1,4 +1,4 @@
-"""What a method says of one answer, found when it is first asked for, and what its sample expects of it.
+"""The findings of a method on one answer, each computed when first needed, and the sample's expectation.
 
 Several metrics look at the same verdicts, and so does blame. They share a :class:`Reading`, so each claim is
 looked at once, and a judge is asked once.
@@ -70,10 +70,10 @@ def expects_refusal(sample: Sample) -> bool:
 
 
 def may_be_declined(sample: Sample) -> bool:
-    """Tell whether a sample expects nothing but a reference that sounds like a refusal.
+    """Return True if a sample expects only a reference that sounds like a refusal.
 
-    To decline is right then, and so is to say what the reference says: "There are no vegetarian options" may
-    be a fact.
+    A refusal is correct then, and so is a repetition of the reference: "There are no vegetarian options"
+    may be a fact.
     """
     return sample.expectation is None and reference_declines(sample)
 
@@ -149,13 +149,13 @@ class Reading:
 
     @found_once
     def reference(self) -> str:
-        """What the reference says; a bracket where that is all that is expected."""
+        """Return the reference as text; a bracket if the sample expects only a refusal."""
         said = said_in(self.sample.reference or "")
         return said if said.strip() else self.sample.reference or ""
 
     @found_once
     def answer_class(self) -> AnswerClass:
-        """Whether the answer answers at all.
+        """Return the class of the answer: answered, refused, "don't know" or a question back.
 
         Where it seems not to, or the patterns do not know its language, a judge decides, if there is one.
         """
@@ -198,7 +198,7 @@ class Reading:
 
     @found_once
     def by_contexts(self) -> list[ClaimVerdict]:
-        """Whether the contexts support the claims of the answer."""
+        """Return a verdict on each claim of the answer by the contexts."""
         if not any(text.strip() for text in self.response.contexts):  # nobody has to be asked about nothing
             return [ClaimVerdict(claim=claim, label="unsupported") for claim in self.claims]
         return self._decided(self.claims, self.response.contexts)
@@ -212,12 +212,12 @@ class Reading:
 
     @found_once
     def match(self) -> Match | None:
-        """How far answer and reference agree by their words; ``None`` where not words decide but a model."""
+        """Return the word overlap of answer and reference; ``None`` if a model decides instead."""
         return self.match_by_words if self.support.name == LEXICAL_SUPPORT else None
 
     @found_once
     def match_by_words(self) -> Match:
-        """How far answer and reference agree by their words, whoever decides what supports what."""
+        """Return the word overlap of answer and reference, for every method."""
         claims = (tuple([claim.text for claim in each]) for each in (self.said, self.reference_claims))
         found: Match = kept_match(*claims, self.sample.question)
         return found
@@ -230,7 +230,7 @@ class Reading:
 
     @found_once
     def correctness(self) -> float | None:
-        """How right and complete the answer is by its words and its own yes or no.
+        """Return the correctness of the answer by its words and its own yes or no.
 
         ``None`` where one is all that is expected, and the answer plainly says neither.
         """
@@ -246,7 +246,7 @@ class Reading:
 
     @property
     def similarity(self) -> float | None:
-        """How alike answer and reference are by their words, on a scale that people's verdicts give.
+        """Return the similarity of answer and reference by words, scaled to human labels.
 
         Where both decline, what they say is compared all the same.
         """
@@ -263,38 +263,38 @@ class Reading:
 
     @found_once
     def by_reference(self) -> list[ClaimVerdict]:
-        """Whether the reference makes the claims of the answer."""
+        """Return a verdict on each claim of the answer by the reference."""
         if self.match is None:
             return self._decided(self.claims, [self.reference])
         return self._matched(self.claims, self.match.agreed[: len(self.claims)], self.reference)
 
     @found_once
     def reference_by_answer(self) -> list[ClaimVerdict]:
-        """Whether the answer makes the claims of the reference."""
+        """Return a verdict on each claim of the reference by the answer."""
         if self.match is None:
             return self._decided(self.reference_claims, [self.answer])
         return self._matched(self.reference_claims, self.match.recalled, self.answer)
 
     @found_once
     def reference_by_contexts(self) -> list[ClaimVerdict]:
-        """Whether the contexts support the claims of the reference."""
+        """Return a verdict on each claim of the reference by the contexts."""
         return self._decided(self.reference_claims, self.response.contexts)
 
     @found_once
     def truth_by_contexts(self) -> list[ClaimVerdict]:
-        """Whether the contexts support the claims of the reference contexts."""
+        """Return a verdict on each claim of the reference contexts by the retrieved contexts."""
         contexts = map(said_in, self.sample.reference_contexts)
         truth = [claim for context in contexts for claim in claims_of(context)]
         return self._decided(truth, self.response.contexts)
 
     @property
     def sought_claims(self) -> Sequence[Claim]:
-        """What useful contexts support: the claims of the reference, or of the answer where it makes none."""
+        """Return the claims that useful contexts support: the reference's, else the answer's."""
         return self.reference_claims or self.claims
 
     @found_once
     def useful_contexts(self) -> list[bool]:
-        """Whether each context supports one of the claims that are sought."""
+        """Return, for each context, True if it supports one of the sought claims."""
         if isinstance(self.support, LexicalSupport):  # nobody is asked, so that the first will do
             texts, asked = self.response.contexts, self.sample.question
             return self.support.are_useful(texts, self.sought_claims, question=asked)
@@ -305,7 +305,7 @@ class Reading:
 
     @found_once
     def by_useful_contexts(self) -> list[ClaimVerdict]:
-        """Whether the useful contexts support the claims of the answer."""
+        """Return a verdict on each claim of the answer by the useful contexts."""
         useful = list(compress(self.response.contexts, self.useful_contexts))
         if not useful:
             return [ClaimVerdict(claim=claim, label="unsupported") for claim in self.claims]
@@ -346,7 +346,7 @@ class Reading:
 
 
 class Told(msgspec.Struct, frozen=True):
-    """What an answer tells, where parts of it decline or ask back, and the class of one that tells nothing.
+    """The assertions of an answer without its refusals, and the class of an answer without assertions.
 
     "The mayor is Anna Berg, but I can't share her number" tells who the mayor is. So an answer that is
     classified as a refusal, as "don't know" or as a question back tells what its other parts say: sentences,
@@ -358,7 +358,7 @@ class Told(msgspec.Struct, frozen=True):
 
     @property
     def details(self) -> dict[str, Any]:
-        """Say why nothing is told."""
+        """Return the reason for which an answer has no assertions."""
         return {} if self.silent is None else {"class": self.silent, "reason": NOT_ANSWERED[self.silent]}
 
 

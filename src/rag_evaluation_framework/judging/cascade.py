@@ -37,7 +37,7 @@ from rag_evaluation_framework.statistics.intervals import wilson_interval
 from rag_evaluation_framework.text.languages import foreign_language
 
 TARGET = 0.9
-"""How far a cascade agrees with its last stage, unless another target is stated."""
+"""Agreement of a cascade with its last stage, unless another target is stated."""
 
 _CASCADE = "cascade("
 # The bounds that bands are fitted to are one-sided ones of 95 %.
@@ -102,7 +102,7 @@ class Cascade:
         names = [_short(each.method.name) + (f" {each.band}" if each.band else "") for each in stages]
         self.name = f"cascade({' > '.join(names)})"
         self.labels = tuple(_short(stage.method.name) for stage in stages)
-        """What each stage is called beside what it decided."""
+        """Labels of the stages, for the claims that each decided."""
         self._lock = threading.Lock()
         self._decided: Counter[str] = Counter()
 
@@ -111,7 +111,7 @@ class Cascade:
 
     @property
     def decided(self) -> dict[str, int]:
-        """How many claims each stage has decided so far."""
+        """Return the number of claims that each stage has decided so far."""
         with self._lock:
             return {label: self._decided[label] for label in self.labels}
 
@@ -201,7 +201,7 @@ class _Source:
 
     @property
     def total(self) -> int:
-        """How many claims there were before other stages took theirs."""
+        """Return the number of claims before other stages took theirs."""
         return self._total or self.claims
 
     def wrong(self, low: float, high: float) -> int:

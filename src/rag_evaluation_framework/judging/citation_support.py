@@ -1,4 +1,4 @@
-"""Whether what is cited bears out the sentence."""
+"""The support that cited passages give to the sentences that cite them."""
 
 from __future__ import annotations
 
@@ -340,7 +340,7 @@ def _open_brackets(
 
 
 class _Verdicts:
-    """What a method says of claims against texts. It is asked once for each set of texts, for all claims."""
+    """The verdicts of a method on claims against texts, one call for each set of texts."""
 
     def __init__(self, support: SupportMethod, question: str) -> None:
         self._support, self._question = support, question

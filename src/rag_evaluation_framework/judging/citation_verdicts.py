@@ -117,7 +117,7 @@ class CitationVerdicts:
 
     @found_once
     def report(self) -> CitationReport:
-        """What becomes of the citations and of the sentences they belong to."""
+        """Return the report on the citations and on the sentences that have them."""
         question = self.sample.question
         if self.counted.are_written:
             return check_inline_citations(self.answer, self._support, opened=self._opened, question=question)
@@ -145,7 +145,7 @@ class CitationVerdicts:
 
     @property
     def unreadable(self) -> int:
-        """How many more citations there are that cannot be read."""
+        """Return the number of additional citations that cannot be read."""
         return sum(each.citation is None for each in self.compared.opened)
 
     def spans(self, tolerance_chars: int) -> CitationSpanReport:
@@ -156,7 +156,7 @@ class CitationVerdicts:
 
     @found_once
     def evidence(self) -> list[str]:
-        """What the claims are held against: the sources, else the documents that are cited or relevant."""
+        """Return the evidence for the claims: the sources, else the cited and relevant documents."""
         if any(source.strip() for source in self._sources):
             return list(self._sources)
         beside = [each.citation for each in self._beside]
@@ -183,7 +183,7 @@ class CitationVerdicts:
 
     @found_once
     def consistency(self) -> list[ClaimVerdict]:
-        """Whether the evidence supports each claim, whatever it cites."""
+        """Return a verdict on each claim by the evidence, cited or not."""
         if self.not_held_because:
             return []
         return self._support.decide(self.claims, self.evidence, question=self.sample.question)

@@ -50,7 +50,7 @@ class OpenedCitation(msgspec.Struct, frozen=True, kw_only=True):
     span: CharacterSpan | None = None
     issue: Issue | None = None
     bracket: tuple[int, int] | None = None
-    """Start and end of the bracket that holds it, where it is written in the answer."""
+    """Start and end of the bracket that contains the citation, if the answer has it in brackets."""
 
     @property
     def is_open(self) -> bool:
@@ -58,7 +58,7 @@ class OpenedCitation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_resolved(self) -> bool:
-        """Whether its file, if it names one, means one of the documents; else it is not scored."""
+        """Return True if it names no file or a known one; other citations are not scored."""
         return self.issue is None or self.issue.code not in _UNRESOLVED
 
     def to_dict(self) -> dict[str, Any]:

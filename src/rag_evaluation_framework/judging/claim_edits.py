@@ -1,4 +1,4 @@
-"""What a claim changes in the sentence of the evidence that it copies.
+"""The edits by which a claim differs from the evidence sentence that it copies.
 
 "The ferry leaves Westport at nine" copies "The ferry leaves Eastham at nine", and says something else.
 """
@@ -81,7 +81,7 @@ class _Copy:
 
     @property
     def may_be_one(self) -> bool:
-        """Whether so many words are the same, and not all."""
+        """Return True if enough words are the same, but not all."""
         least = _COPIED * min(len(self._our_keys), len(self._their_keys))
         return len(self._our_keys & self._their_keys) >= least and self.ours != self.theirs
 
@@ -289,7 +289,7 @@ def _has_another(names: Iterable[str], others: Sequence[str]) -> bool:
 
 
 def _denies_one_side(ours: Sequence[_Word], theirs: Sequence[_Word]) -> bool:
-    """Tell whether one side denies and the other does not, and nothing else is told."""
+    """Return True if one side denies, the other does not, and neither has other content."""
     one, other = (any(word.key in _DENYING for word in side) for side in (ours, theirs))
     return one != other and not any(word.has_content for word in (*ours, *theirs))
 

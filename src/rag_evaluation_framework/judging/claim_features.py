@@ -1,4 +1,4 @@
-"""What a claim shares with its evidence and adds to it."""
+"""The features of a claim beside its evidence: its shared and its new words."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _CHUNK, _KEPT_CHUNKS, _KEPT_TEXTS = 2_000, 2_048, 64
 
 
 class Record(NamedTuple):
-    """What a record names and does not grant, in keys."""
+    """The keys that a record has, and those that it denies or leaves open."""
 
     denied: frozenset[str]
     """Of all that it denies: no support for saying it, but for denying it."""
@@ -178,26 +178,26 @@ class ClaimFeatures(NamedTuple):
     """A claim beside the evidence. Positions are those of the claim's text."""
 
     keys: Sequence[str]
-    """What the claim says, in reading order."""
+    """Keys of the claim, in reading order."""
     new: Sequence[Token]
     """Tokens that stand neither in the evidence nor in the question."""
     new_names: int
-    """How many of the new tokens are written with a capital inside the claim."""
+    """Number of new tokens with a capital inside the claim."""
     words: int
-    """How many words there are, with those of grammar; in Chinese, twice the pairs of characters."""
+    """Number of words, with those of grammar; in Chinese, twice the pairs of characters."""
     new_forms: int
-    """How many of these do not stand in the evidence in this very form."""
+    """Number of these words that are not in the evidence in the same form."""
     numbers: Sequence[Quantity]
     new_numbers: Sequence[Quantity]
     has_addition: bool
-    """Whether it adds what no length makes up for: a figure, a name, several words in a row.
+    """True if the claim adds a figure, a name or several words in a row, which no length makes up for.
 
     A figure is written in digits; *two of them* may have been counted. Beside records only figures count,
     for prose says in words what keys say.
     """
     pairs: int
     parted_pairs: int
-    """How many neighbouring tokens no unit of the evidence has together."""
+    """Number of neighboring tokens that no unit of the evidence has together."""
     closest: HeldUnit | None
     """The unit of evidence with most of what the question does not have."""
     covered: float
@@ -207,13 +207,13 @@ class ClaimFeatures(NamedTuple):
     such as the letter of a choice, 1 where the evidence has its very words.
     """
     is_of_record: bool
-    """Whether a unit as close is of a record, or all of them are: a sentence joins what many facts say."""
+    """True if a unit as close is of a record, or all are: a sentence may join the facts of several."""
     is_withheld: bool
-    """Whether it says something that a record denies or leaves open."""
+    """True if the claim states something that a record denies or leaves open."""
 
 
 class _Said(NamedTuple):
-    """What a claim says, in reading order."""
+    """The words and numbers of a claim, in reading order."""
 
     keys: Sequence[str]
     distinct: frozenset[str]
@@ -221,7 +221,7 @@ class _Said(NamedTuple):
     distinct_forms: frozenset[str]
     numbers: Sequence[Quantity]
     readings: Sequence[frozenset[Number]]
-    """What each of the numbers may be compared as."""
+    """The numbers that each number may be compared as."""
     has_han: bool
 
 
@@ -246,7 +246,7 @@ def claim_tokens_beside(known: Set[str], claim: str) -> list[Token]:
 
 
 class _Asked(NamedTuple):
-    """What a question says."""
+    """The words and numbers of a question."""
 
     keys: frozenset[str] = _NONE
     forms: frozenset[str] = _NONE
@@ -479,7 +479,7 @@ class EvidenceBody:
         return any(said in comparable(text.text) for text in self.texts)
 
     def evidence(self, unit: HeldUnit) -> Evidence:
-        """Return a unit as it is written."""
+        """Return a unit of the evidence with its original text."""
         number, place = unit
         text = self.texts[number]
         start, end = text.units[place]
@@ -506,6 +506,6 @@ class EvidenceBody:
 
     @cached_property
     def _asked_counts(self) -> Sequence[int]:
-        """How many words of the question each unit has."""
+        """Return the number of words of the question in each unit."""
         places = self._places
         return places.counts([places[key] for key in self._question.keys])

@@ -40,7 +40,7 @@ class Detail(msgspec.Struct, frozen=True):
     key: str = ""
 
     def is_in(self, text: str) -> bool:
-        """Tell whether a text has it, written in whatever way."""
+        """Return True if a text has the number or name, in any spelling."""
         if self.numbers:
             return not self.numbers.isdisjoint(_numbers(text))
         return self.key in _keys(text) or (not self.key.isascii() and self.key in comparable(text))

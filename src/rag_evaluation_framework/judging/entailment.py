@@ -27,7 +27,7 @@ from rag_evaluation_framework.text.sentences import sentence_spans
 from rag_evaluation_framework.text.tokens import content_keys
 
 WINDOWS = 3
-"""How many passages of evidence that is too long for the model a claim is held against."""
+"""Number of passages to judge a claim by, where the evidence is too long for the model."""
 
 _CLAIMS_AT_ONCE = 256
 _KEPT_BODIES = 32
@@ -38,7 +38,7 @@ _LEAST = 1e-6
 
 
 class Pair(NamedTuple):
-    """What a model is asked about at once; the question is for those whose prompt has it."""
+    """The input of one prediction; the question is for models whose prompt has it."""
 
     evidence: str
     claim: str
@@ -46,7 +46,7 @@ class Pair(NamedTuple):
 
 
 class Chances(NamedTuple):
-    """How probable a model finds it that the evidence supports a claim, and that it contradicts it."""
+    """The probabilities that the evidence supports a claim, and that it contradicts it."""
 
     supported: float
     contradicted: float = 0.0

@@ -1,4 +1,4 @@
-"""What an answer should say, point by point.
+"""The points that an answer should state.
 
 Where a sample says by itself what counts, the points are read as its own metric reads them: the names, the
 relation or the steps that are expected, and in a conversation what the turn's reference adds. Otherwise they
@@ -50,11 +50,11 @@ class Point(msgspec.Struct, frozen=True):
 
 
 class ExpectedPoints(ABC):
-    """The points of one kind with what an answer makes of each.
+    """The points of one kind, with the finding of each in an answer.
 
-    ``what`` says what they are, ``denied`` how one is told that is told wrongly. ``are_enough`` tells whether
-    an answer that has all of them is right, whatever else it says; ``stand_together`` whether a passage that
-    bears them out has all of them.
+    ``what`` names them, ``denied`` describes a point that is stated wrongly. ``are_enough`` is True if an
+    answer with all of them is correct, with any other content; ``stand_together`` is True if a passage that
+    supports them must have all of them.
     """
 
     what: str
@@ -176,7 +176,7 @@ class _Names(ExpectedPoints):
 
 
 class _Steps(ExpectedPoints):
-    """The steps that are expected; one that is told before a step that it should follow is told wrongly."""
+    """The expected steps; a step that comes before one that it should follow is stated wrongly."""
 
     what = "expected steps"
     denied = "told too early"
@@ -217,7 +217,7 @@ class _RelationTold(ExpectedPoints):
 
 
 class _News(ExpectedPoints):
-    """What the reference of a turn says beyond its question and the turns before."""
+    """The content of a turn's reference beyond its question and the turns before."""
 
     what = "new parts of the reference"
 

@@ -37,7 +37,7 @@ from rag_evaluation_framework.records.samples import Usage
 
 
 class Vote(msgspec.Struct, frozen=True, kw_only=True):
-    """What one model replied in one draw, or why it gave nothing."""
+    """The reply of one model in one draw, or the reason for which there is none."""
 
     model: str
     draw: int
@@ -47,7 +47,7 @@ class Vote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What the votes agreed on, and the share of votes that say just that, for each text that is judged."""
+    """The agreed value of the votes, and the share of votes for exactly that, for each judged text."""
 
     values: Mapping[str, Any]
     shares: tuple[float, ...]
@@ -171,7 +171,7 @@ class Memory(Generic[Kept]):
 # A language model as judge: a versioned prompt and the texts to judge in, a schema-bound verdict out.
 
 MAX_CHARACTERS = 200_000
-"""What a question to a judge may come to: some 50,000 tokens of English, four times that of Chinese."""
+"""Maximum length of a question to a judge: some 50,000 tokens of English, four times that of Chinese."""
 
 _REMEMBERED = 1024
 
@@ -180,7 +180,7 @@ Check = Callable[[Mapping[str, Any]], str | None]
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What a judge decided: the fields of the prompt's schema, agreed on by ``votes`` replies.
+    """The decision of a judge: the fields of the prompt's schema, agreed on by ``votes`` replies.
 
     ``agreement`` is the share of votes that say the same as the verdict (the mean share where it is one for
     each of several texts, whose own are ``shares``); there is none with a single vote. ``details`` has what
@@ -228,7 +228,7 @@ class Judge:
 
     @property
     def name(self) -> str:
-        """``judge:gpt-4o-mini``; several models are joined with ``+``, and several votes are told."""
+        """Return the models, joined with ``+``, and the number of votes: ``judge:gpt-4o-mini``."""
         models = "+".join(model.name for model in self.models)
         return f"judge:{models}" if self.votes == 1 else f"judge:{models}, {self.votes} votes"
 
@@ -244,7 +244,7 @@ class Judge:
 
     @property
     def failed_votes(self) -> dict[str, int]:
-        """How many votes each model has failed to give, of those that have failed any."""
+        """Return the number of failed votes of each model that has failed any."""
         with self._lock:
             return dict(self._failed_votes)
 
@@ -304,7 +304,7 @@ class _Question(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> bytes:
-        """What the question is known by: its words, without the code of the delimiters, and the schema."""
+        """Return the cache key: the question's words without delimiter code, and the schema."""
         asked = json.dumps([[message.remembered_as for message in self.messages], self.prompt.schema])
         return hashlib.blake2b(asked.encode(), digest_size=16).digest()
 
@@ -324,7 +324,7 @@ class _Question(msgspec.Struct, frozen=True):
         return Vote(model=model.name, draw=draw, values=self.ordered(reply.value), usage=paid)
 
     def problem(self, value: Mapping[str, Any]) -> str | None:
-        """Say what is wrong with a reply: every text is judged once, and the caller's own check holds."""
+        """Return the problem with a reply: a text not judged exactly once, or a failed check."""
         listed = self.prompt.listed
         if listed is not None:
             count = len(self.fields.get(listed, ()))

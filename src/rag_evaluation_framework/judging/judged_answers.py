@@ -32,7 +32,7 @@ CLAIMS_AT_ONCE = 20
 """Judges lose count in long lists, and a reply for more could be cut off."""
 
 FEWEST_WORDS = 2
-"""What a quote must have: one word by itself stands in too many places to prove a claim."""
+"""Minimum words of a quote: one word by itself is in too many places to prove a claim."""
 
 _PROMPT = "claim_support"
 
@@ -80,7 +80,7 @@ class JudgeSupport:
 
 
 def _problem(value: Mapping[str, Any], evidence: Sequence[str]) -> str | None:
-    """Say which claims were decided without a quote from the evidence; no words, since they may be bait."""
+    """Return the problem: the claims decided without a quote. Their words may be bait."""
     decided = [entry for entry in value["claims"] if entry["label"] != "unsupported"]
     nowhere = [str(entry["number"]) for entry in decided if not 1 <= entry["evidence"] <= len(evidence)]
     if nowhere:
@@ -168,7 +168,7 @@ def _rating(verdict: Verdict, values: Mapping[str, float], quote: Evidence | Non
 
 
 def judge_answer_class(judge: Judge, question: str, answer: str) -> AnswerClass:
-    """Say what kind of answer a text is, as ``classify_answer`` does by patterns."""
+    """Return the class of an answer by a judge, as ``classify_answer`` does by patterns."""
     return AnswerClass(answer_class_verdict(judge, question, answer).values["label"])
 
 

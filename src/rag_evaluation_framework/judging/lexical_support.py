@@ -258,7 +258,7 @@ def _new_tokens(claim: Claim, features: ClaimFeatures) -> list[Claim]:
 
 
 class Screening(msgspec.Struct, frozen=True):
-    """What lexical support says of an answer; ``None`` where the answer claims nothing."""
+    """The finding of lexical support on an answer; ``None`` if the answer makes no claims."""
 
     probability_unsupported: float | None
     verdicts: tuple[ClaimVerdict, ...]

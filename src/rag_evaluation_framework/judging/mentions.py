@@ -183,7 +183,7 @@ _ORDINAL_FIGURE = re.compile(r"(\d+)(?:st|nd|rd|th)")
 _SAME = {"requir": "need", "necessari": "need", "permit": "allow"}
 
 Agreement = Callable[[int, int], bool]
-"""Whether a place of one text and one of another are meant alike."""
+"""True if a place of one text and one of another have the same meaning."""
 
 
 def telling(text: str, question: str) -> list[Token]:

@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 class LatestOf(Generic[T]):
-    """What was found about the latest answers, by the very sample and response; threads may share it."""
+    """The findings on the latest answers, by the identity of sample and response; threads may share it."""
 
     def __init__(self, find: Callable[[Sample, Response], T]) -> None:
         self._find = find
@@ -69,8 +69,8 @@ class LatestOf(Generic[T]):
 
 
 class JudgeBudget(msgspec.Struct, frozen=True, kw_only=True):
-    """How much is judged: as many samples as so many ``calls`` buy, or until every interval of a judged
-    metric is ± ``precision`` narrow, whatever comes first. ``made`` counts the calls.
+    """The limit on judging: a number of ``calls``, or judging until every interval of a judged metric is
+    ± ``precision`` narrow, if that comes first. ``made`` counts the calls.
     """
 
     calls: int | None = None
@@ -90,7 +90,7 @@ class JudgeBudget(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def told(self) -> dict[str, Any]:
-        """What a run's head says of it."""
+        """Return the budget as the head of a run records it."""
         told = {"calls": self.calls, "precision": self.precision}
         return {name: value for name, value in told.items() if value is not None}
 
@@ -108,15 +108,15 @@ class Methods(msgspec.Struct, frozen=True, kw_only=True, dict=True, weakref=True
     support: SupportMethod | None = None
     """Who decides what supports what; by default the judge does where there is one, else words."""
     spending: Spending | None = None
-    """What the judge has cost so far."""
+    """Cost of the judge so far."""
     budget: JudgeBudget | None = None
-    """How much the judge may be asked; without one, about every answer."""
+    """Limit on the judge's work; without one, the judge is asked about every answer."""
     judges_all: bool = False
-    """Whether the judge is also asked about answers whose verdict is known without it."""
+    """True if the judge is also asked about answers whose verdict is known without it."""
     labels: Labels | None = None
-    """What people say of answers; about those the judge is not asked."""
+    """Human labels of answers; the judge is not asked about these answers."""
     threads: int = 16
-    """How many samples may wait for a judge or an embedder at once."""
+    """Number of samples that may wait for a judge or an embedder at once."""
     _latest: dict[Any, LatestOf[Any]] = {}
 
     def __post_init__(self) -> None:
@@ -135,11 +135,11 @@ class Methods(msgspec.Struct, frozen=True, kw_only=True, dict=True, weakref=True
 
     @property
     def has_own_support(self) -> bool:
-        """Whether another than ours by words decides what supports what."""
+        """Return True if a method other than our word overlap decides support."""
         return self.support is not None and self.support.name != LEXICAL_SUPPORT
 
     def load(self) -> None:
-        """Load the local models that decide what supports what: one that cannot be is told before the run."""
+        """Load the local models that decide support, so that a failure is raised before the run."""
         stages = (each.method for each in getattr(self.support, "stages", ()))
         for method in (self.support, *stages):
             if load := getattr(getattr(method, "model", None), "load", None):
@@ -147,14 +147,14 @@ class Methods(msgspec.Struct, frozen=True, kw_only=True, dict=True, weakref=True
 
     @property
     def local_model(self) -> dict[str, Any]:
-        """What a run records of a local model that decides what supports what: which, and where it ran."""
+        """Return the run's record of a local model that decides support: its name and device."""
         device = getattr(self.support, "device", None)
         told = {"method": getattr(self.support, "name", None), "device": device}
         return {} if device is None else {"support": told}
 
     @property
     def judge_card(self) -> dict[str, Any]:
-        """What a run records of the judge's card, in a sentence; nothing where it has none."""
+        """Return the run's record of the judge's card, as one sentence; empty without a card."""
         from rag_evaluation_framework.judging.judge_card import card_of  # takes long
 
         card = None if self.judge is None else card_of(self.judge.name)
@@ -231,18 +231,18 @@ class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int = 16
     timeout: float = 60.0
     budget: int | None = None
-    """How many calls may be made; which answers they are about is drawn."""
+    """Maximum number of judge calls; the answers that they are about are drawn at random."""
     all: bool = False
-    """Whether it is also asked about answers whose verdict is known without it."""
+    """True if the judge is also asked about answers whose verdict is known without it."""
     precision: float | None = None
-    """How narrow the intervals are to become, as half their width; then no more answers are judged."""
+    """Half width of the interval at which judging stops."""
 
 
 JudgeLike: TypeAlias = "str | JudgeSettings | ChatModel | Judge"
 
 
 class Scoring(msgspec.Struct, frozen=True, kw_only=True):
-    """What answers are scored with, as a call, a command or a manifest says; ``evaluate`` explains each.
+    """The scoring methods of a call, a command or a manifest; ``evaluate`` explains each.
 
     ``settings`` are those of the judge by name; each takes the place of the same one of ``judge``.
     """
@@ -454,7 +454,7 @@ def chosen_method(metric: BoundMetric, methods: Methods) -> Method | None:
 
 
 class Way(msgspec.Struct, frozen=True):
-    """How a metric comes by its fields: as it stands beside a figure, its version, what a judge is asked."""
+    """The method behind a metric's fields: its printed name, its version and the questions to a judge."""
 
     name: str
     version: int = 1
@@ -508,7 +508,7 @@ class Agreement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MethodCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a user should know of an offline method before trusting its figures."""
+    """The limits of an offline method that a user should know before trusting its figures."""
 
     name: str
     """The method's label, as it stands beside every figure."""
@@ -545,7 +545,7 @@ REACHED = "mean {} of right answers"
 
 
 class Bound(Protocol):
-    """What is demanded of the mean of a metric."""
+    """A threshold for the mean of a metric."""
 
     @property
     def metric(self) -> str: ...

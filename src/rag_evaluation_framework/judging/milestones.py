@@ -28,7 +28,7 @@ _BEFORE = 40  # characters: what is not done is told right before it
 _MOST_UNITS = 100  # of a step are compared, for the time grows with their square
 
 Unit = tuple[str, int]
-"""What is compared, and where it stands."""
+"""A unit of comparison, and its position."""
 
 
 def first_tellings(answer: str, steps: Sequence[str]) -> list[int | None]:

@@ -20,9 +20,9 @@ NUGGETS = "nuggets"
 """Where a sample holds its nuggets, among its metadata or its other fields."""
 
 AT_ONCE = 10
-"""How many nuggets a judge is asked about at once, as by the AutoNuggetizer."""
+"""Number of nuggets per question to a judge, as in the AutoNuggetizer."""
 MOST = 30
-"""How many nuggets are made of one question's texts at most."""
+"""Maximum number of nuggets from the texts of one question."""
 
 HELD: Mapping[str, float] = {"support": 1.0, "partial_support": 0.5, "not_support": 0.0}
 
@@ -128,7 +128,7 @@ def _labels(verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def _problem(value: Mapping[str, Any]) -> str | None:
-    """Say what is wrong with a list of nuggets; no words of it, since they may be bait."""
+    """Return the problem with a list of nuggets; none of its words, since they may be bait."""
     texts = [text.strip() for text in value["nuggets"]]
     if value["count"] != len(texts):
         return f"count: expected {len(texts)}, the number of nuggets"

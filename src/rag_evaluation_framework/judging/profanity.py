@@ -40,7 +40,7 @@ _IN_THEIR_PLACE = re.compile(
 
 
 class ProfanityScreening(msgspec.Struct, frozen=True):
-    """How many sentences a text has, how many of them are flagged, and the words, with their places."""
+    """The number of sentences of a text, the number of flagged ones, and the words with their places."""
 
     sentences: int
     flagged: int

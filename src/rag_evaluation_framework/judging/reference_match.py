@@ -1,4 +1,4 @@
-"""How far an answer says what its reference says, by words: recall of the reference, precision of the answer.
+"""The agreement of an answer with its reference by words: recall of the reference, precision of the answer.
 
 Words are compared by stems and Chinese by pairs of characters, numbers by value together with what they count
 (*90 minutes*, *an hour and a half*), names in near spellings. What the question says
@@ -85,9 +85,9 @@ _DENIAL_CUES = ("no", "n't", "nei", "never", "except", "instead", "rather")
 class _Word(NamedTuple):
     key: str
     amount: tuple[str, float] | None = None
-    """What is measured and how much, of a number with its unit."""
+    """Kind and amount of a number with its unit."""
     is_bound: bool = False
-    """Whether it tells what the number before it counts."""
+    """True if the word names the thing that the number before it counts."""
     is_denied: bool = False
     kind: str = ""
     """Of a number or a part of a date: what others may stand in its place."""
@@ -107,7 +107,7 @@ class _Sentence(NamedTuple):
 
 
 class Match(NamedTuple):
-    """How far an answer and its reference agree."""
+    """The agreement of an answer and its reference."""
 
     recalled: tuple[float, ...]
     """Of each claim of the reference, what share the answer makes."""
@@ -221,7 +221,7 @@ def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
 
 
 class _Asked:
-    """What a question says, and whether it asks for what is not so."""
+    """The words of a question, and whether it asks for something that is not the case."""
 
     def __init__(self, question: str) -> None:
         self.keys = _sentence(question).keys
@@ -252,7 +252,7 @@ class _Told:
 
     @cached_property
     def _near(self) -> frozenset[str]:
-        """What near spellings of the words share."""
+        """Return the shared forms of near spellings of the words."""
         return _NONE.union(*map(_shortened, self._by_key))
 
     def hits(self, words: Sequence[_Word]) -> list[float]:
@@ -405,7 +405,7 @@ def _han_tokens(run: str, is_denied: bool) -> Iterator[_Token]:
 
 
 def _words(tokens: Sequence[_Token]) -> Iterator[_Word]:
-    """Yield the words that count: figures with their units, and whatever does not only join others."""
+    """Yield figures with their units, and the words that do not only join others."""
     kept = [token.kind in ("word", "figure") for token in tokens]
     if not any(kept):
         kept = [True] * len(tokens)

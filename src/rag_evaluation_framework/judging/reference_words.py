@@ -1,6 +1,6 @@
-"""What words tell of an answer beside its references: it says one, or a part, contradicts all, or nothing.
+"""The verdict of words on an answer beside its references: match, part, contradiction, or undecided.
 
-Precision comes before coverage: whatever is less than plain is undecided, with what it looks like. An answer
+Precision comes before coverage: a case that is less than plain is undecided, with its likely state. An answer
 matches if it has the text of a reference and neither denies it nor leaves it open, or has its words and
 numbers in their order. It contradicts if, beside every reference, it has another number of the same kind and
 unit, a no for a yes, or denies the same words. A reference that replies yes or no is compared with what
@@ -45,7 +45,7 @@ _BEST_FIRST = ("matches", "partly_matches", "undecided", "contradicts")
 
 
 class WordFinding(msgspec.Struct, frozen=True):
-    """What the words of an answer tell beside its references, and why; if nothing, what it looks like."""
+    """The verdict of words on an answer beside its references, with the reason, or its likely state."""
 
     kind: Literal["matches", "partly_matches", "contradicts", "undecided"]
     why: str

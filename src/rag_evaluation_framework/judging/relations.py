@@ -1,4 +1,4 @@
-"""Whether an answer says that two stand in a relation, and which way round.
+"""The reading of a relation in an answer: that two are related, and in which direction.
 
 - *Ends*: an end is named where the answer has its name ("A/B" being either), or where the question has it
   and the answer points back: ``她们是朋友``, ``they are friends``; or has no subject at all, ``是朋友``, or
@@ -119,7 +119,7 @@ _WIDEST_GAP = 16
 
 
 class RelationWords(msgspec.Struct, frozen=True):
-    """How one relation is said: its words, each with the mark that says how it is read.
+    """The words for one relation, each with a mark of its grammar.
 
     It is ``inverted`` where the triple's name tells it from the object's end.
     """
@@ -330,7 +330,7 @@ _MARK = re.compile("[\ue000-\ue0ff]")  # no text has these of its own
 
 
 class RelationReading(msgspec.Struct, frozen=True):
-    """What an answer says of a relation; ``relation`` is ``None`` where its words are not known here."""
+    """The relation that an answer states; ``relation`` is ``None`` if its words are not known here."""
 
     subject: bool
     object: bool

@@ -1,7 +1,7 @@
-"""Rubrics: what an answer is scored on, how much each criterion weighs, and what passes.
+"""Rubrics: the criteria of an answer's score, the weight of each, and the passing score.
 
-A judge scores each criterion by itself. The overall score and whether it passes are computed here, from the
-scores, whatever the judge says of them.
+A judge scores each criterion by itself. The overall score and whether it passes are computed here from the
+scores; the judge has no part in that.
 """
 
 from __future__ import annotations

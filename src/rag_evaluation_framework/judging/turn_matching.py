@@ -1,4 +1,4 @@
-"""How far an answer says what a turn's reference says."""
+"""The agreement of an answer with a turn's reference."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def reply_in(text: str) -> Reply | None:
 
 
 class Replies(NamedTuple):
-    """How an answer meets a reference that replies yes or no; not known where it plainly says neither."""
+    """The agreement of an answer with a yes-or-no reference; unknown if the answer plainly states neither."""
 
     are_equal: bool | None
     is_all: bool
-    """Whether the reference says nothing else that the question does not say."""
+    """True if the reference has nothing else beyond the question."""
     is_bare: bool
-    """Whether a yes or no was asked for, and the reference has no other word."""
+    """True if the question asks for yes or no, and the reference has no other word."""
 
 
 def compare_replies(answer: str, reference: str, question: str) -> Replies | None:
@@ -180,7 +180,7 @@ def _found(news: Sequence[Token], said: str, reference: str, asked: str) -> set[
 
 
 def _agreement(news: Sequence[Token], reference: str, said: str, asked: str) -> mentions.Agreement:
-    """Return what tells whether both texts say what stands at a place of each, deny it, or leave it open.
+    """Return a test of two places: do both texts assert them, deny them, or leave them open.
 
     A name is denied as a whole, "not Anna Berg", and with what was asked of it, "Anna Berg is not the mayor",
     unless a yes or no was asked for. Asked 它讨厌什么？, 海葡萄 says the same as 它讨厌海葡萄.

@@ -114,7 +114,7 @@ class AnswerVerdict(msgspec.Struct, frozen=True):
     rule: int = RULE
     turns: tuple[AnswerVerdict, ...] = ()
     to_confirm: bool = False
-    """Whether a label of this answer stands by another reference, and so does not decide."""
+    """True if a label of this answer is by another reference, and so does not decide."""
 
     @property
     def grade(self) -> Grade:
@@ -122,7 +122,7 @@ class AnswerVerdict(msgspec.Struct, frozen=True):
 
     @property
     def rank(self) -> float | None:
-        """How good the grade is, from 0 for wrong to 1; ``None`` if the answer was not judged."""
+        """Return the grade from 0 for wrong to 1; ``None`` if the answer was not judged."""
         return _RANKS.get(self.grade)
 
     @property
@@ -204,7 +204,7 @@ class AnswerVerdict(msgspec.Struct, frozen=True):
 
     @property
     def needs_cause(self) -> bool:
-        """Return True if it is not told by the state itself where the answer failed, or seems to fail."""
+        """Return True if the state does not show which part of the system failed."""
         told: tuple[State, ...] = ("no_answer", "missed_refusal", "unsupported")
         has_failed = self.is_partly_correct or self.looks_wrong
         return has_failed and self.state not in told and self.leaning not in told
@@ -273,10 +273,10 @@ def read_verdict(written: Any) -> AnswerVerdict:
 
 
 Label: TypeAlias = State | Literal["disputed"]
-"""What people say of an answer; ``disputed`` where two of them disagree."""
+"""The human label of an answer; ``disputed`` if two annotators disagree."""
 Key = Literal["correct", "partly", "wrong"]
 KEYS: tuple[Key, ...] = get_args(Key)
-"""What a person says of an answer with one key."""
+"""The labels that an annotator gives with one key."""
 
 
 def key_of_state(state: State) -> Key | None:
@@ -285,7 +285,7 @@ def key_of_state(state: State) -> Key | None:
 
 
 class FoundLabel(NamedTuple):
-    """What people say of an answer; ``references`` are others to the same question that are correct."""
+    """The human label of an answer; ``references`` are other correct answers to the same question."""
 
     label: Label | None = None
     references: tuple[str, ...] = ()
@@ -297,7 +297,7 @@ NO_LABEL = FoundLabel()
 
 
 class Labels(Protocol):
-    """What people say of answers."""
+    """A source of human labels of answers."""
 
     def concern(self, sample: Sample) -> bool:
         """Return True if any of them is about a question that is asked in a sample."""
@@ -565,25 +565,25 @@ class AnswerCounts(msgspec.Struct, frozen=True, kw_only=True):
     states: Mapping[State, int] = {}
     by: Mapping[str, int] = {}
     kinds: Mapping[str, int] = {}
-    """How the wrong answers fail: by cause, or by state where no cause is known."""
+    """Number of wrong answers by kind of failure: the cause, or the state if no cause is known."""
     looks_wrong: int = 0
-    """How many answers that were not judged look wrong."""
+    """Number of answers that were not judged and look wrong."""
     off_topic: int = 0
     without_truth: int = 0
-    """How many answers have nothing that they could be judged by."""
+    """Number of answers without anything to judge them by."""
     without_verdict: int = 0
-    """How many answers a judge was asked about and gave no verdict on."""
+    """Number of answers that a judge was asked about without giving a verdict."""
     left_out: int = 0
-    """How many answers the judge budget left out."""
+    """Number of answers beyond the judge budget."""
     flagged: int = 0
     flags: Mapping[Flag, int] = {}
-    """How many answers that are not known to be wrong have which flag."""
+    """Number of answers with each flag, of those not known to be wrong."""
     listed: int = 0
-    """How many answers are wrong, partly correct, look wrong or are flagged."""
+    """Number of answers that are wrong, partly correct, look wrong or are flagged."""
     refusals_expected: int = 0
-    """How many answers should refuse, judged or not."""
+    """Number of answers that should refuse, judged or not."""
     to_confirm: int = 0
-    """How many answers have a label that stands by another reference."""
+    """Number of answers with a label by another reference."""
     questions: int = 0
     conversations: int = 0
     unstable: tuple[str, ...] = ()
@@ -614,7 +614,7 @@ class AnswerCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def asked_of_judge(self) -> int:
-        """How many answers a judge was asked to decide."""
+        """Return the number of answers that a judge was asked to decide."""
         return self.by.get("judge", 0) - self.left_out
 
     @property
@@ -624,7 +624,7 @@ class AnswerCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def refusals(self) -> dict[str, int]:
-        """How many refusals are correct, wrong and missed."""
+        """Return the numbers of correct, wrong and missed refusals."""
         states: tuple[State, ...] = ("correct_refusal", "wrong_refusal", "missed_refusal")
         return {state.removesuffix("_refusal"): self.states.get(state, 0) for state in states}
 

@@ -202,7 +202,7 @@ GOOD_MATCH = 0.8
 
 @dataclass(frozen=True, slots=True)
 class CitationSpanReport:
-    """How well predicted citations agree with the true ones.
+    """The agreement of predicted citations with the true ones.
 
     The means are over pairs and unpaired citations of either side, which count 0; they are ``None`` when
     there is no citation at all. ``perfect_matches`` are pairs with the very same characters;
@@ -420,7 +420,7 @@ def cited_context_recall(answer: str, reference: str) -> float:
 
     Formula: |cited by both| / |cited by the reference|, each number once.
 
-    Empty: 0 for an answer that cites no numbered context; no value where the reference cites none.
+    Empty: 0 if the answer cites no numbered context; no value where the reference cites none.
 
     Source: citation tasks of evaluation splits.
     """
@@ -434,7 +434,7 @@ def cited_context_f1(answer: str, reference: str) -> float:
 
     Formula: 2 × |cited by both| / (|cited by the answer| + |cited by the reference|), each number once.
 
-    Empty: 0 for an answer that cites no numbered context; no value where the reference cites none.
+    Empty: 0 if the answer cites no numbered context; no value where the reference cites none.
 
     Source: citation tasks of evaluation splits.
     """
@@ -454,7 +454,7 @@ OVERALL_WEIGHTS: Mapping[str, float] = {
     "mean_consistency": 0.25,
     "no_hallucination": 0.15,
 }
-"""What each part counts in ``overall_citation_accuracy`` unless told otherwise."""
+"""Default weight of each part in ``overall_citation_accuracy``."""
 
 
 @metric("citation_recall", reads=CITATIONS, shows=("supported",))
@@ -481,7 +481,7 @@ def citation_precision(relevant: Sequence[bool]) -> float:
     sentence alone and the others do without it. A citation that cannot be opened, or is in a sentence that
     claims nothing, is not relevant.
 
-    Empty: 0 for an answer that claims something and cites nothing.
+    Empty: 0 if the answer has claims and no citations.
 
     Source: Gao et al. (ALCE), EMNLP 2023. Its program leaves out the citations of a sentence that cites
     something out of range.

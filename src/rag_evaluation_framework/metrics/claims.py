@@ -16,7 +16,7 @@ from rag_evaluation_framework.metrics.declaration import metric
 from rag_evaluation_framework.metrics.views import CLAIMS, GRADES, NUGGETS, RELEVANCE
 
 CORRECTNESS_WEIGHTS = (0.75, 0.25)
-"""What the claims and the likeness of the wording count in ``answer_correctness``: the defaults of ragas."""
+"""Weights of the claims and of the similarity in ``answer_correctness``: the defaults of ragas."""
 
 
 @metric("faithfulness", reads=CLAIMS, shows=("by_contexts",), unless=("unclaimed",))
@@ -242,7 +242,7 @@ def context_recall(truth_by_contexts: Sequence[bool]) -> float | None:
     Empty: no value where the reference contexts claim nothing, nor where no contexts are known; such a sample
     is skipped. For a system that reports an empty list of contexts it is 0.
 
-    Source: Es et al., "RAGAS", EACL 2024, with the truth told by reference contexts.
+    Source: Es et al., "RAGAS", EACL 2024, with reference contexts as the truth.
     """
     return sum(truth_by_contexts) / len(truth_by_contexts) if truth_by_contexts else None
 

@@ -1,4 +1,4 @@
-"""How a metric is declared, and how its name with parameters reads back into it.
+"""The declaration of a metric, and the parser of its name with parameters.
 
 A metric is a function under :func:`metric`, which names the view that it reads. Its docstring has four parts:
 the first line says what it measures; ``Formula:``, ``Empty:`` and ``Source:`` each start a paragraph.
@@ -31,7 +31,7 @@ AUTO = "auto"
 """The method that is used unless one is asked for: the judge's where there is a judge, else the first."""
 
 INSTALLED: Registry[Callable[..., Any]] = Registry("metric")
-"""What other packages declare; loading it declares it."""
+"""Metrics of other packages; loading one declares it."""
 
 _ROOM = "rag_evaluation_framework.metrics"
 _DECLARES = b"\n@metric("
@@ -63,7 +63,7 @@ class Within(msgspec.Struct, frozen=True):
 
 
 Allowed: TypeAlias = tuple[str, ...] | Within
-"""What a parameter may be, beyond being of its default's type: one of these words, or such a number."""
+"""Allowed values of a parameter, beyond its default's type: some words, or a range of numbers."""
 
 Unless: TypeAlias = str | Callable[..., str | None]
 """A field that is a reason or nothing, or a function of fields and parameters that returns one."""
@@ -84,15 +84,15 @@ class Metric:
     version: int = 1
     aliases: tuple[str, ...] = ()
     is_share: bool = True
-    """Whether the values are from 0 to 1."""
+    """True if the values are from 0 to 1."""
     allowed: Mapping[str, Allowed] = field(default_factory=dict, hash=False)
-    """What the parameters may be, for those of which not every value makes sense."""
+    """Allowed values of parameters, for those with restrictions."""
     shows: tuple[str, ...] = ()
     """The fields whose verdicts stand in the details of a score."""
     unless: tuple[Unless, ...] = ()
-    """What says, before the function is called, that there is nothing to score, and why."""
+    """Tests, before the function is called, that return a reason to skip the sample."""
     decides: bool = False
-    """Whether it decides if an answer is correct."""
+    """True if it decides if an answer is correct."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By its name: another process declares it by importing where it is declared.
@@ -100,7 +100,7 @@ class Metric:
 
     @property
     def family(self) -> str:
-        """What it is about."""
+        """Return the family of the metric."""
         return next((each.family for each in self.fields if each.family), self.view.family)
 
     @property
@@ -116,7 +116,7 @@ class Metric:
 
     @property
     def method(self) -> str:
-        """How it is computed unless another method is asked for, as it stands beside a figure."""
+        """Return the name of the default method, as it is printed beside a figure."""
         named = dict.fromkeys(each.method for each in self.fields if each.method)
         return " + ".join(named) or "exact"
 
@@ -509,7 +509,7 @@ PASS_RATE = "pass_rate"  # noqa: S105  # no password
 
 
 class KnownMetric(msgspec.Struct, frozen=True):
-    """What a threshold is read by, before anything is computed."""
+    """The properties of a metric by which a threshold is read, before anything is computed."""
 
     higher_is_better: bool = True
     is_share: bool = True
@@ -552,7 +552,7 @@ def check_known(text: str, others: Container[str] = ()) -> None:
 
 
 def check_metric(text: str) -> BoundMetric:
-    """Return a metric that can be asked for, whatever methods are set up; others are a :class:`UsageError`.
+    """Return the metric of a name, for any methods; raise a :class:`UsageError` for others.
 
     It has an unknown name, a wrong parameter, or is no metric of a sample.
     """

@@ -41,7 +41,7 @@ def relation_match(ends: Sequence[bool], relation: bool, direction: float) -> fl
     """The correctness of the stated relation, including its direction.
 
     Formula: ends named / 2 × relation (1 expressed and not denied, else 0) × direction (1 right, or the
-    relation has none; 0.5 not told; 0 wrong). An end that only the question names counts where the answer
+    relation has none; 0.5 not stated; 0 wrong). An end that only the question names counts where the answer
     points back to it (她们, they). Relations are expressed by words of a table, English and Chinese; one that
     is not in it by its own words alone. They must be said of the one end and the other directly, actively or
     passively: "the mother of Bob's wife" is not the mother of Bob.
@@ -62,12 +62,12 @@ def relation_match(ends: Sequence[bool], relation: bool, direction: float) -> fl
 def milestone_recall(places: Sequence[int | None]) -> float:
     """The share of the expected steps that the answer covers.
 
-    Formula: steps told / steps expected. A step is told where a sentence has three quarters of its units in
-    order and close together, not denied: Chinese by the character, other words by their stems, numbers by
-    their value.
+    Formula: steps covered / steps expected. A step is covered where a sentence has three quarters of its
+    units in order and close together, not denied: Chinese by the character, other words by their stems,
+    numbers by their value.
 
-    Empty: without an expected step there is nothing to tell: an error, and the sample is skipped. An answer
-    that only refuses, does not know or asks back tells nothing: 0.
+    Empty: without an expected step there is nothing to cover: an error, and the sample is skipped. An answer
+    that only refuses, does not know or asks back covers nothing: 0.
 
     Source: the field timeline_milestones of golden sets.
     """
@@ -78,10 +78,10 @@ def milestone_recall(places: Sequence[int | None]) -> float:
 def milestone_order(places: Sequence[int | None]) -> float:
     """The share of the covered steps that come in the expected order.
 
-    Formula: longest subsequence of the steps told whose first mentions do not go back / steps told. It is the
-    order of the text: "before that …" is read as later.
+    Formula: longest subsequence of the steps covered whose first mentions do not go back / steps covered. It
+    is the order of the text: "before that …" is read as later.
 
-    Empty: an answer that tells no step has no order: an error, and the sample is skipped.
+    Empty: an answer that covers no step has no order: an error, and the sample is skipped.
 
     Source: the field timeline_milestones of golden sets; longest increasing subsequence.
     """
@@ -118,7 +118,7 @@ def turn_correctness(turns: Sequence[float]) -> float:
     Formula: mean over the assistant's turns of: the share of what the reference says beyond its question and
     the turns before that the answer says too (Chinese by characters in pairs or more, other words by their
     stems, numbers by value; a yes or no that is asked for is one part, and the wrong one makes it 0); by a
-    judge, the share of the reference's claims that the answer makes, in whatever words; for a turn that
+    judge, the share of the reference's claims that the answer makes, in any words; for a turn that
     should be declined, 1 if the answer declines or does not know, else 0; 1 where both the answer and the
     reference of a turn decline.
 

@@ -1,6 +1,6 @@
-"""Qrels and runs as columns of bytes and numbers, brought into judged blocks without an object a row.
+"""Qrels and runs as columns of bytes and numbers, brought into judged blocks without an object per row.
 
-An id is a stretch of bytes. Ids are told apart by 64 bits made of theirs, and what is found that way is
+An id is a stretch of bytes. Ids are distinguished by a 64-bit hash, and matches are
 compared byte by byte; so the figures are those of dictionaries of the same ids, to the last bit.
 """
 
@@ -40,7 +40,7 @@ Places = npt.NDArray[np.int64]
 
 WORD = 8
 PADDING = bytes(WORD)
-"""What has to follow the bytes that ids stand in: a word is read whole, also the last."""
+"""Padding after the bytes that ids stand in: a word is read whole, also the last."""
 
 # Odd constants whose multiples spread over all 64 bits (Steele and others, Fast splittable generators, 2014).
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -127,7 +127,7 @@ class Ids(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> int:
-        """How many words the longest id takes."""
+        """Return the number of words of the longest id."""
         return -(-int(self.lengths.max(initial=1)) // WORD)
 
     def hashes(self) -> Words:
@@ -232,7 +232,7 @@ class QrelColumns:
 
 
 class RunBlock(msgspec.Struct, frozen=True):
-    """What some queries retrieved: a row a document, each query's rows together and all of them.
+    """The retrieved documents of some queries: a row per document, all rows of a query together.
 
     Scores need not be exact, but order as exact ones do, as 64 bits and as 32.
     """
@@ -248,7 +248,7 @@ class RunColumns(Protocol):
     """A run that is read in blocks, once for each evaluation."""
 
     def blocks(self) -> Iterator[RunBlock]:
-        """Yield the blocks; :class:`NotPlain` where columns cannot say what the run holds."""
+        """Yield the blocks; raise :class:`NotPlain` if columns cannot represent the run."""
 
     @property
     def queries(self) -> Set[str]:

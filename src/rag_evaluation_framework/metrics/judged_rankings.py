@@ -39,7 +39,7 @@ _MANY_RANKS = 2**15 - 1
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """How far down the lists the requested metrics look.
+    """The depth to which the requested metrics read the lists.
 
     ``depth`` is the largest cut-off, or ``None`` for whole lists. With ``first_hit`` the first relevant
     document is also looked for below that depth.
@@ -82,7 +82,7 @@ class JudgedRankings(msgspec.Struct, frozen=True, eq=False, dict=True, weakref=T
 
     @cached_property
     def hits(self) -> Integers:
-        """How many relevant documents stand at each rank or above."""
+        """Return the number of relevant documents at each rank or above."""
         return running_sum(self.is_relevant.astype(np.int32))
 
     @cached_property
@@ -187,7 +187,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 
 
 class RankingRules(msgspec.Struct, frozen=True):
-    """How rankings are read where tools differ. The defaults are ours; :meth:`trec_eval` is the other set.
+    """The reading of rankings where tools differ. The defaults are ours; :meth:`trec_eval` is the other set.
 
     ``ties``
         Documents with equal scores: ``document_ascending`` puts the smaller document id first;

@@ -108,10 +108,10 @@ GradeType = np.dtype[np.signedinteger[Any]]
 
 
 class Rankings(Protocol):
-    """What a block of queries retrieved: ranked lists or scored documents."""
+    """The retrieved documents of a block of queries: ranked lists or scored documents."""
 
     lengths: npt.NDArray[np.int64]
-    """How many documents each query retrieved."""
+    """Number of documents that each query retrieved."""
 
     def look_up(self, judgements: Lookups, *, depth: int | None, grade_type: GradeType) -> Integers | None:
         """Return ``grades[rank, query]`` of the first documents; ``None`` if something read is wrong."""

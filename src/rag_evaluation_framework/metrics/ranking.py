@@ -311,8 +311,8 @@ def _discounted_exponentially(grades: Integers) -> Floats:
 class RankingReport(msgspec.Struct, frozen=True):
     """Every metric for every scored query, and their means.
 
-    ``per_query`` has one array per metric, aligned with ``query_ids``. ``mean`` has the same bits whatever
-    the order of the queries, and no entry when nothing was scored. ``skipped`` names each query that was
+    ``per_query`` has one array per metric, aligned with ``query_ids``. ``mean`` has the same bits for
+    any order of the queries, and no entry when nothing was scored. ``skipped`` names each query that was
     left out, with the reason.
     """
 
@@ -452,7 +452,7 @@ def _scored(
 ) -> tuple[tuple[Hashable, ...], dict[str, npt.NDArray[Any]], dict[Hashable, str]]:
     """Return the queries that are scored, what each metric gives for them, and why others are left out.
 
-    With ``order`` the queries come by the places it tells, in whatever order their blocks come.
+    With ``order`` the queries come in that order, for any order of their blocks.
     """
     measures: dict[str, Counted] = (
         dict(metrics) if isinstance(metrics, Mapping) else {str(bound): bound for bound in metrics}

@@ -373,7 +373,7 @@ class _Declared:
 
     @property
     def name(self) -> str:
-        """What the metric is called wherever metrics are named; nothing, if a subclass computes another."""
+        """Return the name of the metric; empty if a subclass computes another."""
         return self.function.__name__ if type(self).calculate is _Declared.calculate else ""
 
     def calculate(self, retrieved: Any, ground_truth: Any) -> float:
@@ -389,19 +389,19 @@ class TokenLevelMetric(ABC):
 
 
 class SpanRecall(_Declared, TokenLevelMetric):
-    """What share of the relevant characters was retrieved."""
+    """The share of the relevant characters that was retrieved."""
 
     function = staticmethod(span_recall)
 
 
 class SpanPrecision(_Declared, TokenLevelMetric):
-    """What share of the retrieved characters is relevant."""
+    """The share of the retrieved characters that is relevant."""
 
     function = staticmethod(span_precision)
 
 
 class SpanIoU(_Declared, TokenLevelMetric):
-    """How far the retrieved and the relevant characters are the same."""
+    """The overlap of the retrieved and the relevant characters: intersection over union."""
 
     function = staticmethod(span_iou)
 
@@ -541,13 +541,13 @@ class ChunkLevelMetric(ABC):
 
 
 class ChunkRecall(_Declared, ChunkLevelMetric):
-    """What share of the relevant chunks was retrieved."""
+    """The share of the relevant chunks that was retrieved."""
 
     function = staticmethod(chunk_recall)
 
 
 class ChunkPrecision(_Declared, ChunkLevelMetric):
-    """What share of the retrieved chunks is relevant."""
+    """The share of the retrieved chunks that is relevant."""
 
     function = staticmethod(chunk_precision)
 

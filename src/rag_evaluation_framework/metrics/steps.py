@@ -12,17 +12,17 @@ from rag_evaluation_framework.statistics.resampling import exact_mean
 
 
 class Hop(NamedTuple):
-    """What one retrieval of a trace found."""
+    """The numbers of documents of one retrieval of a trace."""
 
     query: str | None
     documents: int
-    """How many documents it returned, each counted once."""
+    """Number of documents that it returned, each counted once."""
     relevant: int
-    """How many of them are relevant."""
+    """Number of relevant documents among them."""
     new: int
-    """How many of these no retrieval before it had found."""
+    """Number of these that no earlier retrieval had returned."""
     known: int
-    """How many relevant documents there are."""
+    """Number of all relevant documents."""
 
 
 class ToolCall(NamedTuple):
@@ -156,8 +156,8 @@ def tool_called(steps: Sequence[Step], expected_tools: Sequence[ToolCall]) -> fl
 def tool_arguments(steps: Sequence[Step], expected_tools: Sequence[ToolCall]) -> float | None:
     """The share of the expected tool calls that have the expected arguments.
 
-    Formula: expected calls with arguments for which a call of that name has these arguments, whatever others
-    it has / expected calls with arguments. Numbers count by their value, texts as they are.
+    Formula: expected calls with arguments for which a call of that name has these arguments, with or
+    without others / expected calls with arguments. Numbers count by their value, texts as they are.
 
     Empty: no value where no arguments are expected; such a sample is skipped.
 

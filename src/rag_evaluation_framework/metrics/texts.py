@@ -263,8 +263,8 @@ def rouge(answer: str, reference: str | Sequence[str], *, variant: str = "rougeL
     are runs of letters and digits; Chinese and kana by the character; no stemming. ``rougeL`` reads the first
     16,384 tokens of a text.
 
-    Empty: 0 for an answer or a reference without units, such as one word for ``rouge2`` or "👍"; where a run
-    is scored, such a reference is skipped. An empty reference is an error.
+    Empty: 0 where the answer or the reference has no units, such as one word for ``rouge2`` or "👍"; where a
+    run is scored, such a reference is skipped. An empty reference is an error.
 
     Source: Lin, "ROUGE", 2004; equal to the rouge-score package on English.
     """
@@ -284,7 +284,7 @@ def bleu(answer: str, reference: str | Sequence[str]) -> float:
     shorter); the j-th order without a match has precision 1 / (2^j × n-grams). Tokens by mteval-v13a;
     where a reference has Chinese characters or kana, by sacreBLEU's "zh". Case counts.
 
-    Empty: 0 for an answer without a matching token; an empty reference is an error.
+    Empty: 0 if no token of the answer matches; an empty reference is an error.
 
     Source: Papineni et al., ACL 2002; smoothing Chen and Cherry, WMT 2014; equal to sacreBLEU / 100.
     """
@@ -340,11 +340,11 @@ def wording_similarity(answer: str, reference: str | Sequence[str]) -> float:
 def answer_relevancy(to_question: float, *, answered: bool) -> float:
     """The relevance of the answer to the question; correctness is not scored.
 
-    Formula: 0 for an answer that refuses, does not know or asks back; else the likeness, cut to 0–1. The
+    Formula: 0 if the answer refuses, does not know or asks back; else the likeness, cut to 0–1. The
     likeness is the cosine of question and answer (embedding), or 1, 0.5, 0 for fully, partly, not addressed
     (judge).
 
-    Empty: 0 for an empty answer; no value without an embedding model or a judge; such a sample is skipped.
+    Empty: 0 if the answer is empty; no value without an embedding model or a judge; such a sample is skipped.
 
     Source: after Es et al., "RAGAS", EACL 2024, where a judge asks questions back from the answer. It is not
     measurable by word overlap: a short correct answer shares no word with its question.

@@ -1,4 +1,4 @@
-"""What an answer took: time, tokens and money, as far as the system reports them."""
+"""The cost of an answer: time, tokens and money, as far as the system reports them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What metrics read: each view gives fields of a sample, its answer and what methods say of them, by name.
+"""The input of metrics: each view gives fields of a sample, its answer and its verdicts, by name.
 
 A metric names the view it reads, and its parameters are fields of it. A view is declared here, as plain data;
 how its fields are found is its reader's business, which stands in ``evaluation`` under the same name
@@ -20,7 +20,7 @@ FAMILIES = (
     *("ranking", "chunks", "spans", "citations", "consistency", "texts", "answers", "refusals", "safety"),
     *("golden", "steps", "performance"),
 )
-"""What metrics are about, in the order in which they are listed."""
+"""Families of metrics, in the order in which they are listed."""
 
 Method = Literal["lexical", "embedding", "lexicon", "judge"]
 """A way to come by what a field says, where there are several."""
@@ -48,7 +48,7 @@ ENGLISH_AND_CHINESE = ("en", "zh")
 """The languages that methods by words were measured on."""
 
 LOCATED = "golden_context"
-"""What a metric of spans needs of a sample whose relevant characters are looked up, not marked."""
+"""Need of a metric of spans whose relevant characters are looked up in the sample, not marked."""
 NO_TRUTH = "the dataset has no relevant {} for this sample"
 """Why what was retrieved cannot be held against anything."""
 NO_HITS = "the system does not report what it retrieved"
@@ -82,40 +82,40 @@ class Field(msgspec.Struct, frozen=True):
     methods: tuple[Method, ...] = ()
     """The ways to come by it, where a metric's text may choose; the first is the one it is listed with."""
     method: str = "exact"
-    """How the first way is named beside a figure; empty where it adds nothing to how others are."""
+    """Printed name of the first way; empty if it adds nothing to the names of the others."""
     asks: tuple[str, ...] = ()
-    """What a judge is asked for it, if not by its prompt or name; what two fields share is asked once."""
+    """Questions to a judge, if not its prompt or name; a question that two fields share is asked once."""
     prompt: str = ""
     """The prompt of the one question that a judge is asked; without one, it decides what supports what."""
     by_support: bool = False
-    """Whether the lexical way decides what supports what."""
+    """True if the lexical way decides support."""
     languages: tuple[str, ...] = ()
     """The languages that the first way was measured on; empty where it is the same in all of them."""
     counts_nothing: bool = False
-    """Whether a system that says it retrieved nothing has a value, as where the share found is then 0."""
+    """True if a system that reports no retrieved passages has a value, such as a recall of 0."""
     counts_empty: bool = False
-    """Whether an empty answer is wrong by it, which holds the answer against what is expected or asked."""
+    """True if an empty answer is wrong by it."""
     family: str | None = None
-    """What a metric of it is about, if not what the view is about."""
+    """Family of its metrics, if not that of the view."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What some metrics read, field by field."""
+    """The fields that a group of metrics reads."""
 
     name: str
     fields: tuple[Field, ...]
     family: str
     by_turn: bool = False
-    """Whether each turn of a conversation is scored by itself; else the last one, or all of it."""
+    """True if each turn of a conversation is scored by itself; else the last one, or all of it."""
     readings: bool = False
-    """Whether a reference that reads in several ways is scored in each, and the best counts."""
+    """True if a reference with several readings is scored in each, and the best counts."""
     block: bool = False
-    """Whether its metrics are given many queries at once, and return a value for each."""
+    """True if its metrics are given many queries at once, and return a value for each."""
     of_refusals: bool = False
-    """Whether samples that expect a refusal are scored too."""
+    """True if samples that expect a refusal are scored too."""
     reader: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
-    """Who finds the fields, where that is not told by the view's name: a plug-in may bring both."""
+    """Function that finds the fields, if not the one of the view's name: a plug-in may bring both."""
 
 
 # Fields that are found in the same way, and count the same where there is nothing.

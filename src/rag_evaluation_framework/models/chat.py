@@ -48,7 +48,7 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model wrote, what it cost as far as that is known, and whether it was remembered."""
+    """The text of a model, its cost as far as known, and whether it is from the cache."""
 
     text: str
     usage: Usage | None = None
@@ -61,7 +61,7 @@ class ChatModel(Protocol):
     """Completes a conversation, or raises :class:`ModelError`."""
 
     name: str
-    """What results and caches call it, such as ``gpt-4o-mini``."""
+    """Name in results and caches, such as ``gpt-4o-mini``."""
 
     @abstractmethod
     def chat(self, messages: Sequence[Message], *, schema: Schema | None = None, draw: int = 0) -> Completion:
@@ -153,7 +153,7 @@ class EndpointWatch:
 FAILURES_OF_THE_ANSWER: ContextVar[dict[tuple[int, bytes], Exception] | None] = ContextVar(
     "failures", default=None
 )
-"""What failed while the metrics of one answer are made, by judge and question."""
+"""Failures during the scoring of one answer, by judge and question."""
 
 
 @contextmanager

@@ -37,7 +37,7 @@ _ABOUT_FORMAT = ("response_format", "response format", "json_schema", "json_obje
 
 
 class ChatSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What every request to one model has in common.
+    """The settings that all requests to one model share.
 
     The first draw is asked for at ``temperature``; if that is 0, all others at ``draw_temperature``, which is
     a setting so that completions are remembered separately by it.
@@ -243,7 +243,7 @@ class OpenAIClientModel:
         self._conceded = NO_CONCESSIONS
         address = str(getattr(client, "base_url", ""))
         self.cache_key = f"{address} {self._settings}"
-        """What distinguishes this endpoint and its settings from others."""
+        """Key that identifies this endpoint and its settings."""
         self.endpoint = {"url": address, **self._settings.to_dict()}
         """Where the model is asked, and with which settings."""
 

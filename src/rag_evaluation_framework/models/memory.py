@@ -46,15 +46,15 @@ class RememberingModel:
         self.name = model.name
         self.path = Path(folder) / FILE_NAME
         self.asked = 0
-        """How many completions the wrapped model was asked for."""
+        """Number of completions requested from the wrapped model."""
         self.remembered = 0
-        """How many completions were given without asking it."""
+        """Number of completions returned from the cache."""
         key: str | None = getattr(model, "cache_key", "")
         if key is None:
             raise UsageError(f"{_WHAT}: the model has no name. Set one: as_chat_model(…, name=…)")
         self._model = model
         self.cache_key = key
-        """What tells the endpoint and its settings from others."""
+        """Key that identifies the endpoint and its settings."""
         self.endpoint = endpoint_of(model)
         self.prices = getattr(model, "prices", None)
         """Where and how the wrapped model is asked."""
@@ -99,7 +99,7 @@ class RememberingModel:
         return self.path.exists() and self._read(self._key(messages, schema, draw)) is not None
 
     def replies(self, most: int) -> list[Completion]:
-        """Return up to so many completions that this model has given, whatever it was asked."""
+        """Return at most this many completions of this model, for any question."""
         if not self.path.exists():
             return []
         asked = "SELECT completion FROM completions WHERE model = ? LIMIT ?"
@@ -109,7 +109,7 @@ class RememberingModel:
 
     @property
     def waiting(self) -> int:
-        """How many questions wait to be asked again."""
+        """Return the number of questions that wait for a retry."""
         waiting: int = getattr(self._model, "waiting", 0)
         return waiting
 

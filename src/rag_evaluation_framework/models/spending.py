@@ -1,4 +1,4 @@
-"""What asking models has cost: tokens and, where prices are known, dollars; the cap that it may come to.
+"""The cost of model calls: tokens and, if prices are known, dollars; and the cap on it.
 
 Remembered completions cost nothing and are not counted.
 """
@@ -22,7 +22,7 @@ _ROUNDING = 1e-12
 
 
 class Prices(msgspec.Struct, frozen=True):
-    """What a million tokens cost, in dollars.
+    """The price of a million tokens, in dollars.
 
     >>> Prices(0.15, 0.60).cost(Usage(input_tokens=2000, output_tokens=500))
     0.0006
@@ -68,7 +68,7 @@ class Spending:
         self._counted: frozenset[str | None] = frozenset()
         self._lock = threading.Lock()
         self.calls = 0
-        """How many calls were paid for."""
+        """Number of paid calls."""
         self.usage: Usage | None = None
         """The tokens and dollars of all of them, as far as they were reported."""
 
@@ -88,9 +88,9 @@ class Spending:
             self._charge(held if cost is None else cost, held)
 
     def hold(self, most: float) -> bool:
-        """Set aside what a call may cost at most; false while calls that are under way may need it.
+        """Reserve the maximum cost of a call; return False while calls in flight may need it.
 
-        Raises :class:`ModelOutageError` ``max-cost`` where it does not fit under the cap, whatever they cost.
+        Raises :class:`ModelOutageError` ``max-cost`` where it exceeds the cap in any case.
         """
         with self._lock:
             if self.cap is not None and self.charged + most > self.cap + _ROUNDING:
@@ -121,10 +121,10 @@ class Spending:
 
 
 class TargetSpending:
-    """What the answers of a target cost under a cap, by prices or by what it reports itself.
+    """The cost of a target's answers under a cap, by prices or by the target's own report.
 
-    Nobody knows what an answer of someone else's system may cost at most. The dearest one so far stands for
-    it, and the first is asked for alone.
+    The maximum cost of an answer of someone else's system is unknown. The most expensive one so far stands
+    for it, and the first is requested alone.
     """
 
     def __init__(self, spending: Spending, prices: Prices | None) -> None:
@@ -188,9 +188,9 @@ class CountedModel:
 
 
 class CallBudget:
-    """How many calls may still be made, which many threads may ask; without a number, any.
+    """The number of calls that may still be made, shared by many threads; without a number, any.
 
-    Remembered completions take nothing of it, nor does a call that brings none.
+    Cached completions are not counted, nor is a call without a completion.
     """
 
     def __init__(self) -> None:

@@ -106,7 +106,7 @@ def _without_thoughts(text: str) -> str:
 
 
 class _Part(msgspec.Struct, Spanned):
-    """What was read from one opening bracket on: as far as the one that closes it, or as JSON may go."""
+    """The text from one opening bracket to the one that closes it, or to the end of valid JSON."""
 
     start: int
     end: int
@@ -116,7 +116,7 @@ class _Part(msgspec.Struct, Spanned):
     finished: list[tuple[int, int]] = []
     """The outermost values that were read to their end: the part itself, or what a broken one begins with."""
     edits: list[tuple[int, int, str]] = []
-    """What stands in for the harmless mistakes, by place, in order."""
+    """Replacements of the harmless mistakes, by place, in order."""
 
     @property
     def is_whole(self) -> bool:
@@ -221,7 +221,7 @@ class ReplySchema:
         self._names = frozenset(_property_names(schema))
 
     def problem(self, value: Any) -> str | None:
-        """Say what the schema does not allow in a value; ``None`` if that is nothing but unknown keys."""
+        """Return the schema's objections to a value; ``None`` if it only has unknown keys."""
         errors = (error for error in self._errors(value) if error.kind.name not in _UNKNOWN_KEYS)
         problems = [self._worded(error) for error in islice(errors, _SHOWN_PROBLEMS)]
         return "; ".join(problems)[:_PROBLEM_CHARACTERS] or None
@@ -318,11 +318,11 @@ def ask(
 ) -> StructuredReply:
     """Return the value that a model gives, which follows the schema and passes ``check``.
 
-    ``accepted`` is the schema that the value must follow where less will do than the model is told to give.
-    ``other_form`` reads the value of a reply that is not JSON, if it has one that will do.
-    Raises :class:`ModelError` if neither the first reply nor the second can be used: ``not-json``,
-    ``off-schema``, ``ambiguous``, ``truncated``, ``refused``, ``no-completion``; or whatever else the model
-    raises, such as ``http-503``. What ``check`` says is shown to the model.
+    ``accepted`` is the schema that the value must follow, where it is less strict than the model's
+    ``schema``. ``other_form`` reads the value of a reply that is not JSON, if it has one that will do. Raises
+    :class:`ModelError` if neither the first reply nor the second can be used: ``not-json``, ``off-schema``,
+    ``ambiguous``, ``truncated``, ``refused``, ``no-completion``; or another error that the model raises, such
+    as ``http-503``. The result of ``check`` is shown to the model.
     """
     followed = ReplySchema(accepted or schema)
     completed: list[tuple[Sequence[Message], Completion]] = []

@@ -22,7 +22,7 @@ from rag_evaluation_framework.text.scripts import count_words
 
 
 class CheckKind(NamedTuple):
-    """What a kind of check demands of an answer, and how it is written."""
+    """The demand that a kind of check makes of an answer, with an example."""
 
     demand: str
     example: Mapping[str, Any]
@@ -48,7 +48,7 @@ OPTIONS: Mapping[str, str] = {
     "ignore_case": "in the same object as a check: ignore upper and lower case",
     "negate": "in the same object as a check: require it to fail",
 }
-"""What may stand beside checks, and changes those of the same object."""
+"""Modifiers that may stand beside the checks of an object."""
 _OF_TEXTS = ("contains", "not_contains", "equals", "one_of", "regex")
 _EXPECTED = {
     "one_of": "a list of texts",

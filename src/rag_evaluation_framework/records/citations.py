@@ -273,7 +273,7 @@ class InlineCitations(msgspec.Struct, frozen=True):
 
 
 class _NotReadableError(ValueError):
-    """What should have stood in the bracket."""
+    """Names the expected content of the bracket."""
 
 
 def parse_citations(text: str) -> InlineCitations:

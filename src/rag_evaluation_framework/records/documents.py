@@ -33,7 +33,7 @@ PositionAwareChunkId = NewType("PositionAwareChunkId", str)
 """The same for a chunk that knows its place: ``pa_chunk_`` and 12 hexadecimal digits."""
 
 EvaluationType = Literal["chunk-level", "token-level"]
-"""What is compared: the identity of chunks, or the characters they cover."""
+"""Level of comparison: the ids of chunks, or the characters they cover."""
 
 
 # A stretch of characters in a document.
@@ -151,7 +151,7 @@ class Corpus:
         taken out of them; a PDF's pages are in its metadata, as start and end in the text. Files that are
         not UTF-8 are all named in one error; a folder without a matching file is an error too, and so is a
         pattern that leads out of the folder. What is left out is in ``metadata["skipped"]``, with the reason.
-        One file instead of a folder is read like a folder that holds nothing else, whatever the pattern.
+        One file instead of a folder is read like a folder that contains nothing else, for any pattern.
         """
         from rag_evaluation_framework.files.extraction import READABLE, extract_text
 
@@ -320,7 +320,7 @@ class DocumentNames:
         return by_stem.get(_stem(name), ())
 
     def position(self, name: str) -> int | None:
-        """Return the position of the one document that a name means; ``None`` when that cannot be told."""
+        """Return the position of the only document with a name; ``None`` if none or several."""
         positions = self.positions(name)
         return positions[0] if len(positions) == 1 else None
 

@@ -1,4 +1,4 @@
-"""What the system under test is asked for one sample, and what it gives back, turn by turn."""
+"""The request to the system under test for one sample, and its response, turn by turn."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rag_evaluation_framework.records.samples import Sample, Turn, Usage
 from rag_evaluation_framework.text.display import short_repr
 
 History: TypeAlias = Literal["own", "reference"]
-"""What the next turn of a conversation follows: the system's own answers, or those it should have given."""
+"""Answers that the next turn of a conversation follows: the system's own, or the expected ones."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +93,7 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no text, or nothing but white space in it."""
+        """Return True if there is no text, or only white space."""
         return not (self.text or "").strip()
 
 
@@ -110,7 +110,7 @@ NOT_TOLD_BY_TURN = "the agent does not report its answers turn by turn"
 
 
 class ToldAnswer(NamedTuple):
-    """What a target tells of one turn: the answer, its contexts, and whether it says there were none."""
+    """The answer of a target to one turn, its contexts, and whether it reports that there were none."""
 
     text: str
     contexts: tuple[str, ...] = ()
@@ -245,7 +245,7 @@ EXPECTED: Mapping[UnreadPart, str] = {
 
 
 class Unread(msgspec.Struct, frozen=True):
-    """How many contexts or citations of how many samples could not be read."""
+    """The number of contexts or citations that could not be read, and of their samples."""
 
     part: UnreadPart
     count: int

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class RunHead(msgspec.Struct, frozen=True, kw_only=True):
-    """What was run: data, system, parameters and versions. Equal heads promise equal results."""
+    """The data, system, parameters and versions of a run. Equal heads promise equal results."""
 
     run_id: str
     dataset_id: str
@@ -53,7 +53,7 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
     packages: Mapping[str, str] = {}
     started_at: str | None = None
     parameters: Mapping[str, Any] = {}
-    """How it was asked: time-outs, retries, prices. Heads are equal without them: they decide no result."""
+    """Request settings: time-outs, retries, prices. They decide no result, so equality ignores them."""
     environment: Mapping[str, Any] = {}
     """The machine it ran on."""
 
@@ -74,7 +74,7 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def repeats(self) -> int:
-        """How often each sample was asked."""
+        """Return the number of requests per sample."""
         selection = self.configuration.get("selection")
         written = selection.get("repeats") if isinstance(selection, Mapping) else None
         return written if isinstance(written, int) else 1
@@ -174,7 +174,7 @@ _CONFIDENCE = 0.95
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """How an evaluation is run; times are in seconds, ``None`` means no limit.
+    """Settings of an evaluation; times are in seconds, ``None`` means no limit.
 
     ``concurrency`` bounds the samples that are open at once; how many of them the target is given at a time
     adapts to how it copes. ``max_attempts`` counts the attempts that reached the target; a sample has
@@ -244,7 +244,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """How the target is asked, as the ``parameters`` of a head."""
+        """Return the request settings, as the ``parameters`` of a head."""
         return {
             "timeout_seconds": self.attempt_timeout,
             "max_retries": self.max_attempts - 1,
@@ -256,14 +256,14 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sample_limit(self) -> float:
-        """How many seconds a sample may take, attempts and the waits between them together."""
+        """Return the maximum seconds of a sample: its attempts and the waits between them."""
         if self.sample_timeout is not None:
             return self.sample_timeout
         return max(_SHORTEST_SAMPLE_LIMIT, self.attempt_timeout * self.max_attempts)
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a run is. Only samples that are safely on the disk count as ``done``, failed ones included.
+    """The progress of a run. Only samples on the disk count as ``done``, failed ones included.
 
     After a resume, ``done``, ``failed`` and the costs include what earlier parts of the run had finished.
     ``in_flight`` is what the target works on now, ``concurrency`` the most it would be given at this moment.
@@ -287,7 +287,7 @@ OnProgress: TypeAlias = Callable[[str, Progress], None]
 
 
 class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """How many samples a run has, how many are finished, and how many of those failed.
+    """The numbers of samples of a run: all, finished, and failed.
 
     ``rescorable`` samples are finished too, but lack scores that a resume may add. ``reaskable`` ones failed
     because the target could not be reached or turned the caller away: a resume asks them again. A run that
@@ -307,7 +307,7 @@ class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def outcome(self) -> RunOutcome:
-        """How a run that nobody goes on with has ended."""
+        """Return the outcome of a run that is not resumed."""
         is_complete = not self.remaining and not self.awaits_judge
         return RunOutcome(
             completed=is_complete,
@@ -331,7 +331,7 @@ class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run ended. ``done`` counts every sample in the journal, the failed included.
+    """The outcome of a run. ``done`` counts every sample in the journal, the failed included.
 
     A run that is not ``completed`` says why in ``reason`` and can be resumed; ``interrupted`` means that the
     user stopped it. ``notes`` list what was repaired on the way, such as a torn end that was cut off, and
@@ -467,7 +467,7 @@ class SampleChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgeUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """What a judge cost: calls, and tokens and dollars as far as its endpoints report them.
+    """The cost of a judge: calls, and tokens and dollars as far as its endpoints report them.
 
     ``failed_votes`` counts the votes that each model failed to give, ``decided`` the claims that each stage
     of a cascade decided. ``at_least`` means that more was spent: a part of the run was killed before it could
@@ -522,7 +522,7 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class ResourceUsage(msgspec.Struct, frozen=True):
-    """What the evaluation took; memory is ``None`` if the system does not report it."""
+    """Time and memory of an evaluation; memory is ``None`` if the system does not report it."""
 
     memory_mb: Spread | None
     cpu_percent: Spread

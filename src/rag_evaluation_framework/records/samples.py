@@ -42,13 +42,13 @@ EXPECTED_TOOLS = "expected_tools"
 """Where the metadata of a sample have the tools that should be called: names, or names with arguments."""
 
 ROWS = "rows"
-"""What the format of plain rows is called, and rows in memory that have no other name."""
+"""Name of the format of plain rows, and of rows in memory without another name."""
 
 RECORDED_ROWS = "recorded rows"
-"""What answered, where the answers stand in the data."""
+"""Name of the target where the answers are in the data."""
 
 MADE_ID, MADE_DIGITS = "sample-", 12
-"""What generated ids begin with, and how many hexadecimal digits follow."""
+"""Prefix of generated ids, and the number of hexadecimal digits after it."""
 
 _MADE = re.compile(r"sample-[0-9a-f]{12}(-[1-9][0-9]*)?\Z")
 
@@ -65,17 +65,17 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     content: str | None = None
     reference: str | None = None
     needs: tuple[str, ...] = ()
-    """What is needed from earlier turns to answer this one, such as ``previous_turn_resolution``."""
+    """Items from earlier turns that this answer requires, such as ``previous_turn_resolution``."""
     expectation: Refusal | None = None
     """Set where the assistant should decline instead of saying something."""
     extra: Mapping[str, Any] = {}
-    """What has no field here, and the ``checks`` of an assistant's turn."""
+    """Values without a field here, and the ``checks`` of an assistant's turn."""
 
     __repr__ = short_repr
 
     @property
     def checks(self) -> Checks:
-        """What the answer of this turn must hold, as :attr:`Sample.checks`."""
+        """Return the checks that the answer of this turn must pass, as :attr:`Sample.checks`."""
         found: Checks = self.extra.get("checks") or ()
         return found if self.role == "assistant" else ()
 
@@ -123,7 +123,7 @@ Expectation: TypeAlias = Refusal | Entities | Relation | Milestones
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """What an answer cost, as far as the system reports it."""
+    """The cost of an answer, as far as the system reports it."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -146,11 +146,10 @@ def known_sum(one: Any, other: Any, sign: int = 1) -> Any:
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True):
-    """What a system did when the dataset was made: the contexts it used, and what it said of them.
+    """The response of a system when the dataset was made: its contexts and its answer.
 
-    ``answer`` is what it answered, if the file says so; ``usage`` and ``latency_ms`` what that took.
-    ``retrieved_nothing`` is set where the file has an empty list of contexts, which says more than none at
-    all.
+    ``answer`` is ``None`` if the file has none; ``usage`` and ``latency_ms`` are its cost and time.
+    ``retrieved_nothing`` is True if the file has an empty list of contexts, which is more than no list.
     """
 
     contexts: tuple[str, ...] = ()
@@ -228,9 +227,9 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     extra: Mapping[str, Any] = {}
     origin: Origin | None = None
     trace: Trace | None = None
-    """How a system came to its answer, where that was recorded."""
+    """Trace of the system's work on the answer, where one was recorded."""
     checks: Checks = ()
-    """What an answer must hold, as files have it and :mod:`.checks` reads it; the last of a conversation."""
+    """Checks that an answer must pass, as read by :mod:`.checks`; for a conversation, its last answer."""
 
     def __post_init__(self) -> None:
         _check_checks(self.checks)
@@ -247,12 +246,12 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def question(self) -> str:
-        """What the user says last: the whole question, or the end of a conversation."""
+        """Return the user's last message: the whole question, or the end of a conversation."""
         return next(turn.content or "" for turn in reversed(self.turns) if turn.role == "user")
 
     @property
     def name(self) -> str:
-        """What the sample is called: the line of its file, counted from 1, or its id; a row by its own id.
+        """Return the name in messages: the line of its file, counted from 1, or its id; a row's own id.
 
         Samples that share a line are called by their ids too, else by their numbers: ``sample 3``.
         """
@@ -394,7 +393,7 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Layout = Literal["object", "array", "lines", "table", "folder"]
-"""How a file lays out its records: one object, an array, a record a line, rows and columns, several files."""
+"""Layout of the records in a file: one object, an array, a record per line, a table, several files."""
 
 
 class Preview(msgspec.Struct, frozen=True):
@@ -455,7 +454,7 @@ class ChunkLevelDatasetExample(TypedDict):
 
 
 class ChunkLevelRunOutput(TypedDict):
-    """What a retriever returns for one query at chunk level."""
+    """The result of a retriever for one query at chunk level."""
 
     retrieved_chunk_ids: list[ChunkId]
 
@@ -468,7 +467,7 @@ class TokenLevelDatasetExample(TypedDict):
 
 
 class TokenLevelRunOutput(TypedDict):
-    """What a retriever returns for one query at token level."""
+    """The result of a retriever for one query at token level."""
 
     retrieved_chunk_ids: list[PositionAwareChunkId]
 
@@ -589,14 +588,14 @@ def _check_ids(annotation: Annotation) -> None:
 # beside whatever the ground truth says. Elsewhere 拒绝 may be an answer like any other.
 
 REFUSAL = "Refusal"
-"""How the expected answer to a question that the system should decline is written."""
+"""The expected answer, as a word, to a question that the system should refuse."""
 
 _MARK, _LONGER_THAN_WORDS = {"expectation": "refusal"}, 64
 _IN_OTHER_WORDS = frozenset({"refusal", "refuse", "refused", "拒绝", "拒絕", "拒答"})
 
 
 class Expected(NamedTuple):
-    """What a record expects: a text or a refusal, or both; ``metadata`` are without the mark."""
+    """The expected text or refusal of a record, or both; ``metadata`` are without the mark."""
 
     reference: str | None
     refusal: Refusal | None
@@ -632,7 +631,7 @@ def refusal_or_answer(sample: Sample, field: str) -> str | None:
 
 
 def marked_metadata(sample: Sample, *, is_told: bool = False) -> dict[str, Any]:
-    """Return the metadata of a sample, with the mark if it expects a refusal that is not told elsewhere."""
+    """Return the metadata of a sample, with the mark if it expects a refusal that is not marked elsewhere."""
     is_marked = isinstance(sample.expectation, Refusal) and not is_told
     return {**sample.metadata, **(_MARK if is_marked else {})}
 

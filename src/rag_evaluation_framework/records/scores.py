@@ -35,7 +35,7 @@ BAND = "band"
 CLASS_BY = "class_by"
 """The key under which a judged score says that patterns gave the class, where they settle the verdict."""
 CHEAP_SCORE = "cheap_score"
-"""The key under which the details of a score that can be drawn for a judge say what a cheap method gave."""
+"""Key, in the details of a score that can be drawn for a judge, of the value from a cheap method."""
 
 NOT_ANSWERED = {
     "refused": "the answer refuses",
@@ -92,12 +92,12 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def may_be_retried(self) -> bool:
-        """Whether it failed only because a model's endpoint did: scored later, it may have a value."""
+        """Return True if a model's endpoint caused the failure, so that a retry may give a value."""
         return self.status == "failed" and ENDPOINT_ERROR in self.details
 
     @property
     def is_undrawn(self) -> bool:
-        """Whether it was not drawn for the judge: what a judge would say is not known, and stays so."""
+        """Return True if the sample was not drawn for the judge; its value stays unknown."""
         return self.status == "skipped" and self.reason == NOT_DRAWN
 
     def goodness(self, *, higher_is_better: bool) -> float | None:
@@ -231,17 +231,17 @@ EditKind = Literal["number", "name", "negation", "words"]
 
 
 class Edit(NamedTuple):
-    """What a claim changes in the sentence that it copies, in the answer's characters ``[start, end)``."""
+    """A difference of a claim to the sentence that it copies, in the answer's characters ``[start, end)``."""
 
     kind: EditKind
     start: int
     end: int
     instead_of: str
-    """What the sentence has in this place; empty where the claim adds something."""
+    """The sentence's text in this place; empty if the claim adds something."""
 
 
 class ClaimVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the evidence supports a claim.
+    """The verdict on a claim: is it supported by the evidence.
 
     ``probability`` is that of being supported, where the method gives one; ``agreement`` the share of a
     panel's votes for the label, where there were several, and ``failed_votes`` how many of them gave nothing.

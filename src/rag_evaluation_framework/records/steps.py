@@ -1,4 +1,4 @@
-"""How a system came to its answer: the steps of a trace, and which traces of many are looked at."""
+"""The steps by which a system reached its answer, and the choice of traces from many."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def said(self) -> str:
-        """What was done, in words: what was looked for and found, called with, or read and written."""
+        """Return the step in words: its query and results, its arguments, or its tokens."""
         told = [self.name, "" if self.query is None else f"“{self.query}”"]
         if self.arguments is not None:
             given = self.arguments
@@ -77,7 +77,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
-    """What was recorded while a system answered: its steps in their order, its time, and where it failed."""
+    """The record of one answer of a system: its steps in order, its time, and its error."""
 
     steps: tuple[Step, ...] = ()
     took_ms: float | None = None
@@ -87,7 +87,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     conversation: str | None = None
     """The conversation that it is a turn of."""
     before: tuple[tuple[str, str | None], ...] = ()
-    """What was asked and answered in the turns before it, as far as they were read."""
+    """Questions and answers of the turns before it, as far as they were read."""
     id: str = ""
     """The trace's own id, and in ``span`` that of the span that answered as a whole."""
     span: str = ""
@@ -124,7 +124,7 @@ def total_of(steps: Iterable[Step], name: str) -> float | None:
 
 
 def uses(kind: str, milliseconds: float | None, tokens: float | None) -> str:
-    """Say what the steps of a kind take: ``model 200 ms and 48 tokens``.
+    """Return the time and tokens of the steps of a kind: ``model 200 ms and 48 tokens``.
 
     >>> uses("model", 200.0, 48), uses("tool", None, None)
     ('model 200 ms and 48 tokens', 'tool')
@@ -143,7 +143,7 @@ def _used(steps: Sequence[Step]) -> tuple[float | None, float | None]:
 
 
 def median_uses(traces: Iterable[Trace]) -> str:
-    """Say what the steps of each kind take in the middle trace of those that have any; nothing without."""
+    """Return the median time and tokens of each kind of step; empty without any trace."""
     used: dict[str, list[tuple[float | None, float | None]]] = {}
     for trace in traces:
         for kind in STEP_KINDS:

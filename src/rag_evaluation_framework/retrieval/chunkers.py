@@ -235,7 +235,7 @@ class SpanChunker(ABC):
     """
 
     name: ClassVar[str]
-    """What the chunker is called in a specification: ``recursive``."""
+    """Name of the chunker in a specification: ``recursive``."""
 
     @abstractmethod
     def spans(self, text: str) -> SpanList:

@@ -35,7 +35,7 @@ from rag_evaluation_framework.text.tokens import word_tokens
 from rag_evaluation_framework.workers import Workforce, crew_for, in_order
 
 Role = Literal["query", "document"]
-"""What a text is to an embedder: what is searched for, or what is found."""
+"""Role of a text for an embedder: the search query, or a document to find."""
 
 # The one place where an embedder is asked: what it returns is checked before anything rests on it.
 
@@ -114,14 +114,14 @@ _DOCUMENT_NAMES = ("document", "passage", "corpus")
 
 
 class Prompts(msgspec.Struct, frozen=True):
-    """What stands before each query and before each document."""
+    """The prefixes of queries and of documents."""
 
     query: str = ""
     document: str = ""
 
     @property
     def roles(self) -> dict[str, str]:
-        """What is done for each role; nothing, if that is nothing for both."""
+        """Return the prefix for each role; empty if neither has one."""
         return {"query": self.query, "document": self.document} if self.query or self.document else {}
 
 
@@ -316,7 +316,7 @@ class CachedEmbedder(EmbedderByRole):
         self.embedder = embedder
         self.folder = Path(path)
         self.embedded_texts = 0
-        """How many texts the wrapped embedder was asked for."""
+        """Number of texts that the wrapped embedder was asked for."""
         self._model = model
         if model is None and _is_nameless(embedder):
             kind = type(embedder).__name__
@@ -327,12 +327,12 @@ class CachedEmbedder(EmbedderByRole):
 
     @property
     def cache_key(self) -> str:
-        """What the model is called in the cache."""
+        """Return the name of the model in the cache."""
         return self._model or str(getattr(self.embedder, "cache_key", None) or self.embedder)
 
     @property
     def roles(self) -> dict[str, str]:
-        """What the embedder does to queries and documents."""
+        """Return the prefixes that the embedder adds to queries and documents."""
         return embedding_roles(self.embedder)
 
     def _embedded(self, texts: Sequence[str], role: Role) -> Matrix:
@@ -414,7 +414,7 @@ def _key(text: str) -> bytes:
 BATCH = 1024
 
 OnTexts = Callable[[int], None]
-"""Told how many texts were embedded since it was last told."""
+"""Callback with the number of texts that were embedded since its last call."""
 
 
 class RememberingEmbedder(EmbedderByRole):
@@ -442,7 +442,7 @@ class RememberingEmbedder(EmbedderByRole):
 
     @property
     def roles(self) -> dict[str, str]:
-        """What the embedder does to queries and documents."""
+        """Return the prefixes that the embedder adds to queries and documents."""
         return embedding_roles(self.embedder)
 
     def _embedded(self, texts: Sequence[str], role: Role) -> Matrix:

@@ -104,7 +104,7 @@ class _Cutting(msgspec.Struct, frozen=True):
         return (_texts if self.are_texts else _checked)(document, self.chunker)
 
     def name_of(self, document: Document) -> str:
-        """Say which document it is."""
+        """Return the name of a document in messages."""
         return f"document {document.id}"
 
 
@@ -161,7 +161,7 @@ class RetrievalPipeline:
 
     @property
     def embedding_roles(self) -> dict[str, str]:
-        """What is done to queries and documents before they are embedded; nothing, if nothing is."""
+        """Return the prefixes that are added before embedding; empty if there are none."""
         dense = dense_part(self.retriever)
         return embedding_roles(dense.embedder) if dense else {}
 
@@ -277,7 +277,7 @@ _UNITS_A_PRICE = {TOKENS: 1_000_000, SEARCHES: 1}
 
 
 class Meter:
-    """What one part uses from now on; ``part`` is what counts it, ``None`` where nothing does."""
+    """The usage of one part from now on; ``part`` is the object that counts it, ``None`` if nothing does."""
 
     def __init__(self, part: object, counter: str) -> None:
         self.part, self._counter = metered(part, counter), counter
@@ -285,13 +285,13 @@ class Meter:
 
     @property
     def units(self) -> int | None:
-        """How many units were used since; ``None`` where the part does not tell."""
+        """Return the number of units used since; ``None`` if the part does not report it."""
         now = self._count()
         return None if now is None or self._before is None else now - self._before
 
     @property
     def cost(self) -> float | None:
-        """What they cost, if a price is known."""
+        """Return the cost of these units, if a price is known."""
         units, price = self.units, self.price
         return None if units is None or price is None else units * price
 

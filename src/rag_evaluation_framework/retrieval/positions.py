@@ -43,7 +43,7 @@ class ChunkerPositionAdapter:
             raise UsageError(f"chunker: expected an object with chunk(text), got {shown(chunker)}")
         self.chunker = chunker
         self.unplaced: dict[str, int] = {}
-        """How many chunks of each document were left out; documents without any are not listed."""
+        """Number of chunks left out of each document; documents without any are not listed."""
 
     def chunk(self, text: str) -> list[str]:
         """Return the chunks as the chunker gives them."""

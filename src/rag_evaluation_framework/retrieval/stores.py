@@ -112,7 +112,7 @@ def _matrix(values: Any, source: str) -> Matrix:
 
 
 def _described(values: Any) -> str:
-    """Say what is wrong with what no matrix can be made of: sizes that differ, or no numbers."""
+    """Return the problem with values that form no matrix: different sizes, or no numbers."""
     if isinstance(values, Sequence) and not isinstance(values, str):
         sizes = {len(row) for row in values if isinstance(row, Sequence) or np.ndim(row)}
         if len(sizes) > 1:
@@ -196,7 +196,7 @@ def share_found(queries: Matrix, vectors: Matrix, found: Sequence[Sequence[int]]
 
 
 def exact_scores(queries: Matrix, vectors: Matrix, owners: Numbers, candidates: Numbers) -> Scores:
-    """Return the cosine of each candidate with the query that owns it, whatever else is asked beside it."""
+    """Return the cosine of each candidate with its own query, independent of other candidates."""
     scores = np.empty(len(candidates), np.float64)
     step = max(1, _SCORED_AT_ONCE // max(1, vectors.shape[1]))
     for start in range(0, len(candidates), step):

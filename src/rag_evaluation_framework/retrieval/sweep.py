@@ -2,7 +2,7 @@
 
 A corpus is cut once for each chunker, each text is embedded once for each embedder, and each index is built
 once and searched once, as deep as its deepest cell needs. The hits of a cell are those that a pipeline of the
-same parts finds by itself, as long as the store finds the same nearest chunks whatever their number.
+same parts finds by itself, as long as the store finds the same nearest chunks for any number of them.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ FUSED = "fused"
 
 
 OnStep = Callable[[str], None]
-"""Told what is done next."""
+"""Callback with the name of the next step."""
 
 
 class Grid(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +109,7 @@ class Grid(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def depths(self) -> list[int]:
-        """How many candidates the cells need, each number once, in ascending order."""
+        """Return the numbers of candidates that the cells need, each once, in ascending order."""
         needed = {candidates_for(k, each, fetch_k=self.fetch_k) for k in self.ks for each in self.rerankers}
         return sorted(needed)
 
@@ -199,7 +199,7 @@ Hits = list[list[PositionAwareChunk]]
 """The chunks found for each query, best first."""
 
 OnChunking = Callable[[Chunking], None]
-"""Told of a chunking before anything is embedded; it may refuse it."""
+"""Callback with a chunking before anything is embedded; it may refuse it."""
 
 _BYTES_A_NUMBER = 4
 # Of a search that workers share, so many queries at a time, each time with the index; and no more than they
@@ -241,7 +241,7 @@ def swept_cells(
 
 @dataclass(slots=True)
 class _Sweep:
-    """What all cells have in common, and which index is in the retrievers and stores they share."""
+    """The common parts of all cells, and the index now in the retrievers and stores they share."""
 
     corpus: Corpus
     queries: Sequence[str]
@@ -280,17 +280,17 @@ class CellPipeline:
 
     @property
     def chunks(self) -> int | None:
-        """How many chunks there are; of an index that exists already that is not known."""
+        """Return the number of chunks; ``None`` for an index that exists already."""
         return self._index.size["chunks"]
 
     @property
     def doubts(self) -> Sequence[str]:
-        """What an index that exists already did otherwise than it should, and what is not known of it."""
+        """Return the deviations of an existing index from the settings, and its unknown figures."""
         return [*getattr(self._index.retriever, "doubts", ()), *self._index.unmeasured]
 
     @property
     def prices(self) -> dict[str, Any]:
-        """What the parts that cost money cost, as far as it was said: US dollars."""
+        """Return the prices of the parts that have one, in US dollars."""
         embedder = getattr(self._index.embedder, "embedder", self._index.embedder)
         embedder = getattr(embedder, "embedder", embedder)  # behind memory and cache
         said = {
@@ -301,7 +301,7 @@ class CellPipeline:
 
     @property
     def embedding_roles(self) -> dict[str, str]:
-        """What is done to queries and documents before they are embedded; nothing, if nothing is."""
+        """Return the prefixes that are added before embedding; empty if there are none."""
         return embedding_roles(self._index.embedder)
 
     def prepare(self) -> None:
@@ -329,12 +329,12 @@ class CellPipeline:
         return hits
 
     def figures(self) -> dict[str, Any]:
-        """Return what the cell took, once its queries have been searched for; what is not known is left out.
+        """Return the cost figures of the cell once its queries were searched; unknown ones are left out.
 
         All stages but ``rerank`` were done once for several cells: ``embed`` is that of texts which no cell
         before had, ``search`` includes the embedding of the queries. ``store_recall`` is the share of the
-        true nearest chunks that the store found and, where its index is approximate, ``store_effort`` how far
-        it was told to look; ``embedding_tokens`` is what the embedder read for this index.
+        true nearest chunks that the store found and, for an approximate index, ``store_effort`` its
+        search setting; ``embedding_tokens`` is what the embedder read for this index.
         """
         index = self._index
         seconds = {
@@ -373,7 +373,7 @@ class _Cut:
     def __init__(self, chunker: Chunker | PositionAwareChunker, sweep: _Sweep) -> None:
         self.chunker, self._sweep = chunker, sweep
         self.costs: list[float | None] = []
-        """What cutting cost, where it is known to cost."""
+        """Costs of chunking, where they are known."""
 
     @cached_property
     def chunking(self) -> Chunking:
@@ -406,7 +406,7 @@ class _Index:
         self.rankings: list[_Reranking] = []
         self.embed_seconds = self.index_seconds = self.search_seconds = 0.0
         self._pace = 0.0
-        """How many queries were last found in a second."""
+        """Number of queries searched per second, as last measured."""
         self.unmeasured: list[str] = []
 
     def build(self) -> None:
@@ -477,7 +477,7 @@ class _Index:
 
     @property
     def size(self) -> dict[str, int | None]:
-        """How large the index is; there may be no vectors."""
+        """Return the size of the index in chunks, characters and bytes of vectors, if it has any."""
         chunks = self.cut.chunking.chunks
         if self._is_existing:
             return {"chunks": None, "characters": None, "vector_bytes": None}
@@ -504,7 +504,7 @@ class _Index:
 
     @property
     def store_effort(self) -> str | None:
-        """How far an approximate index was told to look, as ``ef_search=40``."""
+        """Return the search setting of an approximate index, as ``ef_search=40``."""
         return None if self.store_recall is None else getattr(self._searched, "effort", None)
 
     def costs(self) -> list[float | None]:

@@ -40,7 +40,7 @@ class Tokenizer(Protocol):
     """Cuts a text into tokens."""
 
     name: str
-    """What results record: ``words``, ``cl100k``."""
+    """Name in results: ``words``, ``cl100k``."""
 
     def offsets(self, text: str) -> IntArray:
         """Return where each token starts, in characters from 0, and at the end the length of the text.

@@ -88,7 +88,7 @@ _DECIMALS = 10
 
 
 class Resampling(msgspec.Struct, frozen=True, kw_only=True):
-    """How the interval is found: the bootstrap over clusters, the same for the same seed."""
+    """The settings of the interval: the bootstrap over clusters, the same for the same seed."""
 
     confidence: float = 0.95
     resamples: int = 10_000

@@ -1,6 +1,6 @@
 """Confusion, AUROC, correlations, thresholds, reliability.
 
-"Positive" is whatever is looked for; flags and truths are given as 0 or 1. A figure that is not defined, such
+"Positive" is the class to detect; flags and truths are given as 0 or 1. A figure that is not defined, such
 as the precision of a flag that was never raised, is ``None``.
 """
 
@@ -28,7 +28,7 @@ from rag_evaluation_framework.statistics.resampling import (
 
 
 class Confusion(msgspec.Struct, frozen=True):
-    """How often a flag and the truth were yes or no together."""
+    """The counts of a flag and the truth: both yes, both no, or one of them."""
 
     true_positives: int
     false_positives: int
@@ -41,7 +41,7 @@ class Confusion(msgspec.Struct, frozen=True):
 
     @property
     def positives(self) -> int:
-        """How many are positive in truth."""
+        """Return the number of true positives and missed ones."""
         return self.true_positives + self.false_negatives
 
     @property
@@ -54,7 +54,7 @@ class Confusion(msgspec.Struct, frozen=True):
 
 
 class ClassificationFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What the four counts amount to."""
+    """The figures that follow from the four counts."""
 
     precision: Estimate
     recall: Estimate
@@ -234,7 +234,7 @@ def _dealt(positive: Flags, *, seed: int) -> npt.NDArray[np.int64]:
 # same seed gives the same figures in whatever order the items come.
 
 Counts = Floats
-"""How often each item is drawn, a row for each resample."""
+"""Number of draws of each item, a row per resample."""
 
 Groups = Sequence[npt.NDArray[np.int64]]
 

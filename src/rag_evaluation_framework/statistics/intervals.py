@@ -165,7 +165,7 @@ class Interval(msgspec.Struct, frozen=True):
 
 
 class _Units(msgspec.Struct, frozen=True):
-    """What is drawn, values or clusters of them: by how much each adds to the distance from the mean.
+    """The units to draw, values or clusters of them, each with its share of the distance from the mean.
 
     Deviations are multiples of ``2^exponent``, the largest about 1, so that no square overflows or vanishes.
     """
@@ -185,7 +185,7 @@ class _Units(msgspec.Struct, frozen=True):
 
     @property
     def is_coarse(self) -> bool:
-        """Whether there are too few different units for resamples to tell the tails."""
+        """Return True if there are too few different units for resamples to show the tails."""
         if len(set(self.deviations[:_LOOKED_AT_FIRST].tolist())) >= _FEWEST_DISTINCT:
             return False
         return int(np.count_nonzero(np.diff(np.sort(self.deviations)))) + 1 < _FEWEST_DISTINCT
@@ -224,8 +224,8 @@ def bootstrap_interval(
     more than 32,768 clusters, or values so skewed, neighbours are drawn as groups.
 
     Where resamples cannot tell the tails (fewer than five different values, or many resamples whose values
-    are all alike), it is Student's interval, ``mean ± t se``. The same seed gives the same bits, in whatever
-    order the values come. At least two values, or two clusters, are needed.
+    are all alike), it is Student's interval, ``mean ± t se``. The same seed gives the same bits for
+    any order of the values. At least two values, or two clusters, are needed.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 12.5; for clusters, Davison
     and Hinkley, Bootstrap Methods and their Application, 1997, section 3.8; for many values, Hall, The

@@ -64,7 +64,7 @@ _MOST_FOR_EXACT_RANKS = 50
 
 
 class PairedTestResult(msgspec.Struct, frozen=True):
-    """How far apart two systems are, and how likely that far or farther is if they do not differ.
+    """The difference of two systems, and the probability of one as large if they do not differ.
 
     ``statistic`` is the test's own: the mean difference, t, or the smaller rank sum; ``None`` where t is
     infinite. ``pairs`` counts all pairs.
@@ -110,7 +110,7 @@ def paired_randomisation_test(
     their share. Of more than 250,000 pairs, p is that of the normal limit, for which at most the largest are
     swapped. One that looks ``down`` counts the swaps whose sum is as low or lower.
 
-    The same seed gives the same p in whatever order the pairs come. If no pair differs, p is 1.
+    The same seed gives the same p for any order of the pairs. If no pair differs, p is 1.
 
     Source: Fisher, The Design of Experiments, 1935; for retrieval, Smucker, Allan and Carterette, 2007.
     """

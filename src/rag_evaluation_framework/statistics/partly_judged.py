@@ -73,7 +73,7 @@ class PartlyJudgedMean(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartlyJudgedDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """How far apart the means of two runs are, and how likely so large a difference is if there is none."""
+    """The difference of the means of two runs, and the probability of one as large by chance alone."""
 
     value: float
     interval: Interval | None
@@ -135,7 +135,7 @@ class Draw:
 
 
 class Judging:
-    """What was judged of a run: the stratum of each sample, whether it was drawn, and its verdict or NaN.
+    """The judged part of a run: the stratum of each sample, its being drawn, and its verdict or NaN.
 
     A sample that was drawn and has no verdict, because the metric does not apply to it for example, stands
     for others of its stratum that have none either.
@@ -147,7 +147,7 @@ class Judging:
         size = int(strata.max(initial=0)) + 1
         sizes, counts = np.bincount(strata, minlength=size), np.bincount(strata[drawn], minlength=size)
         self.rates: Floats = (counts / np.maximum(sizes, 1))[strata]
-        """How likely each sample was to be drawn."""
+        """Probability of being drawn, for each sample."""
         found = [verdicts[self.judged & (strata == number)] for number in range(size)]
         scored = np.array([len(each) for each in found], dtype=np.float64)
         applies = np.where(counts > 0, scored / np.maximum(counts, 1), 1.0) * sizes
@@ -365,7 +365,7 @@ def _merged(strata: Ints) -> Ints:
 
 
 def _wanted(shares: Floats, verdicts: list[Floats]) -> Floats:
-    """Return in which proportions strata are to be drawn from, so that the mean is told best.
+    """Return the proportions of strata that minimize the variance of the mean.
 
     The best are those of size times spread (Neyman). They are taken as far as the verdicts differ between
     strata by more than chance, and no stratum is left with less than a part of its plain share.
@@ -428,5 +428,5 @@ def _spreads(verdicts: list[Floats], mean: float, variance: float, *, extra: flo
 
 
 def _number(seed: int, name: str) -> int:
-    """Return a number of a sample's own, evenly spread, whatever other samples there are."""
+    """Return a number from the sample's name, evenly spread and independent of other samples."""
     return int.from_bytes(blake2b(f"{seed}\0{name}".encode(), digest_size=8).digest())

@@ -352,7 +352,7 @@ def whole_multiples(values: Floats) -> tuple[Floats, int]:
 
     The values are rounded to multiples of a power of two so small that it does not matter (2^-38 of the
     largest for 10,000 values) and so large that any n of them, again and again the same if need be, add
-    up exactly in whatever order.
+    up exactly in any order.
     """
     bits = 52 - math.ceil(math.log2(len(values)))
     shift = bits - math.frexp(float(np.abs(values).max()))[1]

@@ -19,7 +19,7 @@ _MOST = 10**12
 
 
 def always_valid_p(difference: float, variance: float, *, scale: float) -> float:
-    """Return how likely so large a difference is at any look whatever, if there is none.
+    """Return the probability of so large a difference at any look by chance alone.
 
     Formula: ``1 / L``, at most 1, for the mixture likelihood ratio ``L = sqrt(v / (v + s^2)) exp(s^2 d^2 / (2
     v (v + s^2)))``. The chance that it is ever below alpha is at most alpha.

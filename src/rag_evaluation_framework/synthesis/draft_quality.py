@@ -127,8 +127,9 @@ _NUMBERED = re.compile(r"(?<![^\W_])[^\W_]*\d[^\W_]*")
 
 
 Returned = tuple[Rejection | None, float]
-"""How a question leads back: why it does not, if so; and how well the best other passage fits it, where 1
-means as well as its own. A question without a passage is not judged."""
+"""Round trip of a question: the rejection, if its passage is not found; and the score of the best other
+passage, where 1 means as good as its own. A question without a passage is not judged.
+"""
 
 
 class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ import msgspec
 from rag_evaluation_framework.text.spans import Spanned
 
 Level = Literal["token", "chunk"]
-"""What a question's truth is made of: characters of documents, or chunks of one chunker."""
+"""Unit of a question's ground truth: characters of documents, or chunks of one chunker."""
 
 QuestionKind = Literal["factual", "analytical", "comparative", "temporal"]
 Difficulty = Literal["easy", "medium", "hard"]
@@ -40,9 +40,9 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     chunk_ids: tuple[str, ...] = ()
     """At chunk level, the chunks that were cited."""
     origin: str = ""
-    """What it was made from: a document, a window of one, or several documents."""
+    """Source of the question: a document, a window of one, or several documents."""
     flags: tuple[str, ...] = ()
-    """What a reader should look at; a flagged question is kept."""
+    """Points that a reviewer should check; a flagged question is kept."""
 
 
 class Rejection(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class Rejection(msgspec.Struct, frozen=True):
 
 
 class Drafts(msgspec.Struct, frozen=True):
-    """What was made, and what was rejected on the way."""
+    """The drafts that were generated, and those rejected on the way."""
 
     kept: tuple[Draft, ...] = ()
     rejected: tuple[Rejection, ...] = ()

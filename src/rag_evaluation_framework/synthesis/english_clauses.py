@@ -534,5 +534,5 @@ def _leans(word: str, known: frozenset[str]) -> bool:
 
 
 def is_somebody(subject: str, told: str) -> bool:
-    """Tell whether a subject is a person's name, by what is told of it."""
+    """Return True if a subject is a person's name, by the words after it."""
     return _HUMAN_NAME.match(subject) is not None and _ROLE.match(told) is not None

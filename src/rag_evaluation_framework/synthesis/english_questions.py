@@ -145,7 +145,7 @@ class _Source:
         return noun not in self._many
 
     def is_titled(self, subject: str) -> bool:
-        """Tell whether the title names a subject, in whatever words around it."""
+        """Return True if the title names a subject, with any words around it."""
         words = [word for word in _ANY_WORD.findall(subject.casefold()) if word not in ("the", "a", "an")]
         words = [word for word in words if word not in GENERIC] or words
         return bool(words) and set(words).issubset(_ANY_WORD.findall(self._title))
@@ -173,7 +173,7 @@ class _Source:
 
 
 _End = Literal["clause", "list", "addition", "unclear"]
-"""What follows a main clause: another clause or nothing, the rest of an enumeration, or an addition to it."""
+"""Text after a main clause: another clause or nothing, the rest of an enumeration, or an addition to it."""
 
 
 class _Sentence:
@@ -272,7 +272,7 @@ class _Sentence:
         return self._source.is_introduced(noun, self._place.start)
 
     def _meaning(self, term: re.Match[str]) -> Iterator[MadeQuestion]:
-        """Ask for the meaning of a term, whatever it says: the whole of it is the answer."""
+        """Yield a question for the meaning of a term; the whole definition is the answer."""
         lead = (term["lead"] or "").lower()
         asked = f"{lead}“{term['term']}”{term['of'] or ''}"
         is_term = re.search(r"[^\W\d_]{3}", term["term"]) is not None

@@ -127,7 +127,7 @@ NAME = "extractive"
 VERSION = 8
 
 SPARE = 3
-"""How many times as many questions as asked for are drafted, if a document has them: some are rejected."""
+"""Number of drafts per requested question, if a document has them: some are rejected."""
 
 _USUAL_QUALITY = QualityControl()
 _UNCHECKED = QualityControl(leakage=None, round_trip=None, near_duplicates=None)
@@ -273,7 +273,7 @@ def _chosen(candidates: Sequence[_Candidate], limit: int) -> list[Draft]:
 
 
 _Traits = tuple[int, Difficulty | None, Form, tuple[str, ...]]
-"""What decides which question comes next: rank, difficulty, form, headings."""
+"""Traits that decide the next question: rank, difficulty, form, headings."""
 
 
 def _is_taken(span: tuple[int, int], taken: Sequence[tuple[int, int]]) -> bool:
@@ -543,7 +543,7 @@ def _about_headings(passages: Passages) -> Iterator[MadeQuestion]:
 
 
 def _lowered(words: str) -> str:
-    """Return a heading as it is written within a sentence, if its capital is only that of a beginning."""
+    """Return a heading in lower case, if its capital is only that of a beginning."""
     first, _, rest = words.partition(" ")
     is_name = rest[:1].isupper() and not rest.startswith(("I ", "I'", "I’"))
     is_plain = first[:1].isupper() and first[1:].islower() and len(first) > 1 and not is_name

@@ -166,7 +166,7 @@ _DIGITS = 8
 
 
 class Upload(msgspec.Struct, frozen=True, kw_only=True):
-    """What an upload did: where the dataset can be seen, and how many examples it found in which state.
+    """The result of an upload: the address of the dataset, and the numbers of examples by their state.
 
     ``others`` are examples in LangSmith's dataset of this name that are not in this one; they stay.
     """

@@ -83,11 +83,11 @@ def generate_with_model(
 ) -> Generation:
     """Have a model write questions about a corpus, and keep those whose ground truth holds.
 
-    ``model`` is whatever :func:`~rag_evaluation_framework.models.clients.as_chat_model` takes. The
+    ``model`` is a value that :func:`~rag_evaluation_framework.models.clients.as_chat_model` takes. The
     journal is kept in ``run_folder`` (a run, or the path of one, which may not exist yet), or in a new run in
     ``runs_directory``, or else only during the call. The same call with the same ``run_folder`` goes on where
-    it was interrupted. The head of a new run records ``configuration`` beside these settings. Whatever
-    prevents the generation is raised before the model is asked.
+    it was interrupted. The head of a new run records ``configuration`` beside these settings. A problem
+    that prevents the generation is raised before the model is asked.
     """
     settings = settings or QuestionSettings()
     chunker = chunker if settings.level == "chunk" else None

@@ -99,8 +99,8 @@ class SyntheticDataGenerator(ABC, Generic[GroundTruthT]):
     ) -> list[GroundTruthT]:
         """Return questions with the ids of what answers them, which :attr:`chunk_registry` resolves.
 
-        The dataset goes to LangSmith under ``dataset_name``; with ``upload_to_langsmith=False`` it is written
-        to ``datasets_folder`` under that name, or nowhere without one. With ``quality=None`` every question
+        The dataset goes to LangSmith under ``dataset_name``; with ``upload_to_langsmith=False`` a file of
+        that name in ``datasets_folder`` has it, or nowhere without one. With ``quality=None`` every question
         is kept whose ground truth holds. ``asked`` is what else :class:`QuestionSettings` has.
         """
         settings = QuestionSettings(

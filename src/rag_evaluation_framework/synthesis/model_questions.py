@@ -44,7 +44,7 @@ _GONE = "connection-failed"
 class ModelTarget:
     """Fulfils ``extensions.Target``. A response's text is the value that the model gave, as JSON.
 
-    ``schema`` is what the model is told to follow, for each sample; ``accepted`` is the least that a reply
+    ``schema`` is the schema in the request, for each sample; ``accepted`` is the least that a reply
     must have to be taken; ``other_form`` reads one that is not JSON. The chat model retries by its own rules,
     so nothing is retried here.
     """
@@ -221,7 +221,7 @@ class _Reader:
         self._texts = [part.text for part in task.shown]
         self._finders = [ExcerptFinder(text) for text in self._texts]
         self.dropped: list[Rejection] = []
-        """What was left out of questions that are kept."""
+        """Parts left out of questions that are kept."""
 
     def draft(self, item: Any) -> Draft:
         """Return the draft of a question; :class:`_TurnedAway` says why there is none."""

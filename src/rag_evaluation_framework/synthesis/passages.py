@@ -2,7 +2,7 @@
 
 A passage has its characters in the document, the same without the marks of Markdown, and the headings above
 it. What states nothing by itself is left out: headings, rules, tables, code, comments, links, questions,
-items of lists, and whatever is no whole sentence.
+items of lists, and text that is no whole sentence.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Definition(msgspec.Struct, frozen=True):
 
 
 class Passages(msgspec.Struct, frozen=True):
-    """What a document offers to ask about.
+    """The passages of a document for which questions can be written.
 
     ``title`` is its first heading, the name of a manual page, or the line that a text begins with. A file
     name does not count, nor does what names a part of any document (README, Introduction).
@@ -133,7 +133,7 @@ class Passages(msgspec.Struct, frozen=True):
     definitions: tuple[Definition, ...]
     options: tuple[Definition, ...]
     blocks: Mapping[tuple[str, ...], int]
-    """How many blocks of text stand below each heading."""
+    """Number of blocks of text below each heading."""
 
 
 def passages_of(document: Document) -> Passages:
@@ -333,7 +333,7 @@ Form = Literal[
     "definition", "quantity", "time", "place", "cause", "manner", "person", "superlative", "object",
     "purpose", "heading", "option",
 ]  # fmt: skip
-"""What a question asks for; questions of a document are drawn from many forms before one comes twice."""
+"""Form of a question; questions of a document have many forms before one is repeated."""
 
 
 class MadeQuestion(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""What a model is shown of a corpus, and how many questions of which kinds it is asked for."""
+"""The texts of a corpus for a model, and the number and kinds of questions to request."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ _QUESTIONS_TOGETHER = 2
 
 
 class QuestionSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How many questions of which kinds are asked for, and how much text is shown at once."""
+    """The number and kinds of the requested questions, and the amount of text per request."""
 
     level: Level = "token"
     queries_per_doc: int = 5

@@ -1,4 +1,4 @@
-"""What a model is asked at once: questions of stated kinds about the texts it is shown.
+"""One request to a model: questions of stated kinds about the texts in it.
 
 A task is put to the model as the sample of a run. It has everything needed to read the reply, so replies can
 be read at any later time.
@@ -129,7 +129,7 @@ def code_of(texts: Iterable[str], *, seed: int = 0) -> str:
 
 
 def schema_of(task: QuestionTask) -> dict[str, Any]:
-    """Return the JSON Schema that the model is told to follow."""
+    """Return the JSON Schema that the model must follow."""
     if task.prompt == "unanswerable":
         return _listed({"question": _TEXT, "missing": _TEXT})
     fields: dict[str, Any] = {"question": _TEXT, **_evidence(task), "answer": _TEXT}

@@ -1,6 +1,6 @@
-"""What a record shows of itself: a line or two for ``repr``, and pieces of HTML for a notebook.
+"""The display of a record: a line or two for ``repr``, and pieces of HTML for a notebook.
 
-HTML is put together from elements. Whatever is not an element is text and is escaped, so that nothing
+HTML is put together from elements. Everything else is text and is escaped, so that nothing
 people or systems wrote can become markup. There is no script in it, and its styles hold inside it alone.
 """
 

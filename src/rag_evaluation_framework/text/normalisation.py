@@ -53,7 +53,7 @@ def cache_texts(most: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]
 
 
 EN_DASH = "\x7f"
-"""What stands for an en dash in a typed text: a hyphen would make dates of numbers."""
+"""Stand-in for an en dash in a typed text: a hyphen would make dates of numbers."""
 # Marks that no keyboard has, each with one that stands for it: as good for words and numbers, and ASCII.
 _TYPED = (
     *(("’", "'"), ("‘", "'"), ("“", '"'), ("”", '"'), ("–", EN_DASH), ("\u00a0", " ")),
@@ -184,7 +184,7 @@ class FoldedText:
     """A text as copies are looked for in it: ``folded[i]`` comes from ``text[places[i]]``.
 
     Folded away are, besides what :func:`comparable` folds, accents that may be written apart (NFKD), the kind
-    of quotation marks and dashes, the amount of white space, whatever cannot be seen, and the marks of
+    of quotation marks and dashes, the amount of white space, invisible characters, and the marks of
     Markdown that make words bold, italic or code.
 
     >>> FoldedText("  **Tickets**  cost “£4”\\n— each ").folded
@@ -259,7 +259,7 @@ _MOST_VARIANTS = 16
 
 
 def spellings(name: str) -> list[str]:
-    """Return what "A/B" stands for as it is written: the whole, or either part, of so many at most."""
+    """Return the spellings that "A/B" stands for: the whole and its parts, up to a maximum."""
     parts = _SLASH.split(name, _MOST_VARIANTS)[:_MOST_VARIANTS]
     return [text for part in (name, *parts) if (text := part.strip())]
 

@@ -53,7 +53,7 @@ _HOUR_SIGNS = frozenset("点點时時")
 Kind = Literal["number", "percent", "time"]
 
 Number = tuple[str, float]
-"""Whether it is a time of day, and the value; a percentage may meet a plain number."""
+"""``time`` for a time of day, else ``""``, and the value; a percentage may match a plain number."""
 
 # What is counted in more than one character, by its first: 公里, 小时, 分钟.
 _COUNTED = frozenset(COUNTED) | frozenset("公小分秒周")
@@ -134,13 +134,13 @@ class _Quantity(NamedTuple):
     start: int
     end: int
     is_vague: bool = False
-    """Whether the word may not be meant as a number at all: *one*, *first*, 一."""
+    """True if the word may not be a number at all: *one*, *first*, 一."""
     also: tuple[Kind, float] | None = None
-    """What else it may be compared as: 三点 as a time of day, 下午3点 as the 3."""
+    """Other number that it may be compared as: 三点 as a time of day, 下午3点 as the 3."""
 
 
 class Quantity(_Quantity, Spanned):
-    """A number as it is written; ``values`` are two where the half of the day is open."""
+    """A number in a text; ``values`` are two if the half of the day is unknown."""
 
     __slots__ = ()
 
@@ -208,7 +208,7 @@ def _number(kind: str, value: float) -> Number:
 def with_clock_times(found: Iterable[Quantity], text: str) -> Iterator[Quantity]:
     """Yield numbers, those that are hours and minutes in Chinese as times of day.
 
-    Where the half of the day is not told, 三点 may be three points: it stays a number that may be a time.
+    Where the half of the day is not stated, 三点 may be three points: it stays a number that may be a time.
     """
     numbers = list(found)
     following = {each.start: each for each in numbers if each.kind == "number"}

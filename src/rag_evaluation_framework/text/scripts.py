@@ -21,7 +21,7 @@ KANA = r"\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
 """The letters of Japanese, and the marks that belong to one."""
 
 UNSPACED = rf"{HAN}{KANA}\u3007\u3021-\u3029"
-"""What Chinese and Japanese are written with, without spaces: also 〇 and the old numerals 〡 to 〩."""
+"""Characters of Chinese and Japanese, which have no spaces: also 〇 and the old numerals 〡 to 〩."""
 
 OTHER_UNSPACED = r"\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff"
 """Thai, Lao, Tibetan, Burmese and Khmer, which have no spaces between words either."""
@@ -33,7 +33,7 @@ ONE_TO_TEN = "一二三四五六七八九十"
 """By which Chinese lists are numbered."""
 
 CLOSERS = r"\"'”’»)\]）】」』》*_"
-"""What may close after the end of a sentence: quotation marks, brackets, emphasis."""
+"""Characters that may close after the end of a sentence: quotation marks, brackets, emphasis."""
 
 HAN_CHARACTER = late_pattern(f"[{HAN}]")
 """One Chinese character."""

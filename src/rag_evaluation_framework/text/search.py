@@ -1,6 +1,6 @@
-"""Where a passage stands in a text: as it is written, with other white space, folded, or a little changed.
+"""The place of a passage in a text: exact, with other white space, folded, or slightly changed.
 
-Whatever is found is a slice of the text, and begins and ends with whole words and numbers. Four searches, by
+Each result is a slice of the text, and begins and ends with whole words and numbers. Four searches, by
 who wrote the passage: snippets of golden sets and positions of chunks (:class:`SqueezedText`), excerpts that
 a model copied (:class:`ExcerptFinder`), quotes by which a judge proves a verdict (:func:`find_quote`); and
 under them the search for copies with a few characters changed (:func:`approximate_places`).
@@ -125,7 +125,7 @@ class SqueezedText:
         self.positions = np.flatnonzero(~np.isin(code_points(text), code_points(WHITE_SPACE)))
 
     def find(self, wanted: str, start: int = 0) -> Span | None:
-        """Return the first place from ``start`` on, whatever the white space in it."""
+        """Return the first place from ``start`` on, ignoring white space."""
         characters = without_spaces(wanted)
         found = self.characters.find(characters, int(np.searchsorted(self.positions, start)))
         return self._span(found, len(characters)) if found >= 0 and characters else None

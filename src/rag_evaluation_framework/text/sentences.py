@@ -16,7 +16,7 @@ from rag_evaluation_framework.text.spans import SpanList
 _words = str.split
 
 COMMON_TITLES = frozenset(_words("mr mrs ms dr prof gen col capt gov sen rep st"))
-"""What people are most often called before their names, in short."""
+"""The most frequent abbreviated titles before names."""
 
 NEVER_LAST = COMMON_TITLES | frozenset(
     _words(
@@ -59,7 +59,7 @@ SURNAMES = frozenset(_words("a an each i in may my no on so to"))
 """Starters that may be a surname after an initial: T. May."""
 
 NAMED_YEARS = "In|Since|By|From|Until|During|After|Before|As|Around|Circa|Till|Through"
-"""What stands before a year in brackets that is no citation: (In 2020)."""
+"""Words before a year in brackets that is no citation: (In 2020)."""
 
 
 # The marks that belong to a sentence or begin a block: what cites, and what begins a line of its own.
@@ -67,7 +67,7 @@ NAMED_YEARS = "In|Since|By|From|Until|During|After|Before|As|Around|Circa|Till|T
 # Each name is the source of a regular expression. Whatever may fail after it began is bounded in length.
 
 CLOSING = rf"(?>(?:[{CLOSERS}{EMOJI}~$}}>†‡]|</\w{{1,10}}>)*)"
-"""What closes after a full stop: quotes, brackets, emphasis, formulas, daggers, emoji, tags."""
+"""Closing marks after a full stop: quotes, brackets, emphasis, formulas, daggers, emoji, tags."""
 
 _NUMBERS = r"\^?\d{1,4}(?:[,;\s–-]{1,2}\d{1,4}){0,20}"
 _SOURCE = r"(?i:sources?|doc|document|ref|context|passage|来源|來源|文档|文檔|资料|資料|参考|參考|出处|出處)"
@@ -83,15 +83,16 @@ _AUTHORS = rf"(?!(?:{NAMED_YEARS})\s){_NAME}(?:,?\s(?:and|&|et\sal\.?|{_NAME})){
 _AUTHORED = rf"\({_AUTHORS},?\s(?:19|20)\d\d[a-z]?\)"
 
 LIST_OF_SOURCES = rf"\s*+(?:{_BRACKETED}|{_LENTICULAR})"
-"""How a sentence begins that says what a number stands for: [1] Wu, On Tides."""
+"""Beginning of a sentence that explains a number: [1] Wu, On Tides."""
 
 _MARKER = rf"{_BRACKETED}|{_LENTICULAR}|{_NAMED}|[（(]\d{{1,3}}[)）]|[¹²³⁰⁴-⁹]|{_RAISED}"
 _SPACED_MARKER = rf"[ ](?:{_BRACKETED}|{_LENTICULAR}|{_NAMED}|{_RAISED}|{_AUTHORED})(?![ ][a-z])"
 
 CITED = rf"(?>(?:{_MARKER}|{_SPACED_MARKER})*)"
-"""What cites after a stop: [1], [1, 2](url), [report.pdf:3:10-20], [Source 2], 【1】, (Wu 2020).
+"""Citations after a stop: [1], [1, 2](url), [report.pdf:3:10-20], [Source 2], 【1】, (Wu 2020).
 
-Where it touches the stop, so do (1) and ¹. After a space it does not before a small letter: [2] says so.
+(1) and ¹ are citations if they touch the stop. After a space and before a small letter, as in "[2] shows",
+the number is none.
 """
 
 LINKED = rf"(?>(?:(?<!!)\[[^\[\]\n]{{1,200}}\]{_URL})?)"
@@ -112,7 +113,7 @@ _BOLD_LINE = r"\*\*[^*\n]{1,80}(?:[:：]\*\*|\*\*[^\S\n]?(?:[:：]|$))"
 _TAG = r"</?(?:li|p|ul|ol|tr|div|h[1-6])\b[^<>\n]{0,100}>"
 
 BLOCK = rf"[^\S\n]*(?:\n|#{{1,6}}\s|\||```|~~~|{_LIST_ITEM}|{_BOLD_LINE}|{_TAG})"
-"""How a line begins that does not go on with the line before."""
+"""Beginning of a line that does not continue the line before."""
 
 CODE_OR_LINK = (
     r"(?<=`)(?<![0-9A-Za-z`]`)`?(?=\S)[^`\n]{1,200}(?<=\S)``?(?![0-9A-Za-z])"
@@ -439,4 +440,4 @@ def _stop_ends_sentence(last: str, following: str) -> bool:
 
 
 SENTENCE_END = re.compile(r"[。!?;\n]|\.(?=\s|\Z)")
-"""What ends a sentence, or a part of one, in a comparable text."""
+"""Ends of a sentence, or of a part of one, in a comparable text."""

@@ -203,9 +203,10 @@ class ShingleIndex:
         self._entries.sort()
 
     def may_hold(self, text: str) -> Sequence[int]:
-        """Return the numbers of all texts that hold a text, whatever its white space, and of few others.
+        """Return the numbers of all texts that may contain a text, ignoring white space.
 
-        They are in order. Of a text that is shorter than a row of shingles, these are all numbers.
+        They are in order, and few do not contain it. For a text shorter than a row of shingles, the result is
+        all numbers.
         """
         kept = _kept(without_spaces(text))
         if not len(kept):

@@ -1,6 +1,6 @@
-"""The one span: where something starts and ends, and what can be asked of it.
+"""Spans of characters: their start and end, and their methods.
 
-Whatever has a ``start`` and an ``end`` takes the methods of :class:`Spanned`; a place and nothing else is a
+A class with a ``start`` and an ``end`` takes the methods of :class:`Spanned`; a place without more is a
 :class:`Span`. Positions count characters from 0; the end is not part of the span.
 """
 
@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 
 class Placed(Protocol):
-    """What has a start and an end."""
+    """An object with a start and an end."""
 
     @property
     def start(self) -> int: ...
@@ -26,7 +26,7 @@ class Spanned:
 
     @property
     def size(self: Placed) -> int:
-        """How many characters it has."""
+        """Return the number of characters."""
         return self.end - self.start
 
     @property
@@ -70,7 +70,7 @@ SpanList: TypeAlias = list[tuple[int, int]]
 
 
 def joined(spans: Iterable[tuple[int, int]], *, touching: bool = True) -> list[Span]:
-    """Return spans in order, those that overlap as one; also those that touch, unless told otherwise.
+    """Return spans in order, those that overlap as one; by default also those that touch.
 
     >>> joined([(5, 9), (0, 3), (3, 4)]), joined([(0, 3), (3, 4)], touching=False)
     ([Span(start=0, end=4), Span(start=5, end=9)], [Span(start=0, end=3), Span(start=3, end=4)])

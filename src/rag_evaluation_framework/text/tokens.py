@@ -31,17 +31,17 @@ _FIGURE = r"(?:(?<![\da-z])-)?\d+(?:[.:]\d+)*(?:(?:st|nd|rd|th|s)\b)?"
 _PIECE = late_pattern(rf"{_FIGURE}|[{UNSPACED}]|{_RUN}(?:'{_RUN})*")
 _LETTERS = rf"[^\W\d_{HAN}]+"
 WRITTEN_WORD = rf"{_LETTERS}(?:['’]{_LETTERS})*"
-"""The expression of a word as it is written: letters, with an apostrophe between them."""
+"""Pattern of a word in a text: letters, with an apostrophe between them."""
 
 
 class Token(NamedTuple("Token", [("text", str), ("start", int), ("end", int)]), Spanned):
-    """What stands at ``[start, end)`` of a text, as it is compared."""
+    """A token at ``[start, end)`` of a text, in its form for comparison."""
 
     __slots__ = ()
 
     @property
     def is_unspaced(self) -> bool:
-        """Whether it is of a script that is written without spaces."""
+        """Return True if its script has no spaces between words."""
         return has_unspaced_script(self.text[0])
 
 
@@ -124,7 +124,7 @@ _KEPT_TEXTS, _LONGEST_TEXT_KEPT = 256, 4000
 
 
 class Words(NamedTuple):
-    """What is read of a piece of text, most often of one word."""
+    """The words, keys and tokens of a piece of text, most often of one word."""
 
     forms: tuple[str, ...]
     """Its words, case and width apart."""

@@ -114,7 +114,7 @@ PLAIN_NUMERALS = frozenset(NUMERALS) - frozenset("壹贰叁肆伍陆柒捌玖拾
 """Those of everyday writing; the others are for cheques, and are words as well: 陆 is land."""
 
 COUNTED = "次个個名位只隻条條件天年月日岁歲点點人米元块塊倍种種张張本辆輛层層楼樓家座"
-"""What stands between a Chinese number and what it counts, or is counted itself: 三次, 两个."""
+"""Chinese measure words after a number, and nouns that are counted themselves: 三次, 两个."""
 
 
 # Words and characters that state nothing by themselves: grammar, and talk about the sources.
