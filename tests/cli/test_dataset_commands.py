@@ -106,7 +106,7 @@ def test_init_writes_an_example_whose_next_command_runs(
 def test_init_suggests_the_example_that_was_meant(tmp_path: Path) -> None:
     ended = rag_eval_ended("init", "--example", "golden-sets", folder=tmp_path)
     assert ended.returncode == 2
-    assert 'there is no example "golden-sets". Did you mean golden-set?' in ended.stderr
+    assert 'unknown example "golden-sets". Did you mean "golden-set"?' in ended.stderr
     ended = rag_eval_ended("init", "--example", "golden-set", "--docs", ".", folder=tmp_path)
     assert ended.returncode == 2
     assert "--example: expected without --docs" in ended.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -19,13 +18,9 @@ READ = [
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "synthesis.md"
 
 
-def test_the_page_has_the_counts_of_the_readers() -> None:
-    rows = [line.split("|")[2:4] for line in PAGE.read_text(encoding="utf-8").splitlines() if "|" in line]
-    printed = {(questions.strip(), bad.strip().split(" ")[0]) for questions, bad in rows}
-    asked = Counter(each["kind"] for each in READ)
-    bad = Counter(each["kind"] for each in READ if set(each["readers"]) != {"good"})
-    assert {(str(asked[kind]), str(bad[kind])) for kind in asked} <= printed
-    assert (str(asked.total()), str(bad.total())) in printed
+def test_the_page_has_the_counts_of_the_reviewers() -> None:
+    rejected = sum(set(each["readers"]) != {"good"} for each in READ)
+    assert f"Reviewers rejected {rejected} of {len(READ)} " in PAGE.read_text(encoding="utf-8")
 
 
 def test_at_most_one_in_twenty_is_bad_by_either_reader() -> None:
