@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
@@ -19,6 +20,25 @@ PACKAGE = front_door.__name__
 @pytest.mark.parametrize("name", front_door.__all__)
 def test_every_public_name_can_be_imported(name: str) -> None:
     assert getattr(front_door, name) is not None
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in front_door.__all__ if inspect.isfunction(getattr(front_door, n))]
+)
+def test_docstring_of_public_function_has_every_argument(name: str) -> None:
+    function = getattr(front_door, name)
+    documented = re.findall(r"^ {4}\**(\w+): ", inspect.getdoc(function) or "", re.MULTILINE)
+    assert set(inspect.signature(function).parameters) <= set(documented)
+
+
+def test_examples_of_public_names_run(tmp_path: Path) -> None:
+    program = f"""import doctest, inspect, {PACKAGE} as package
+for name in package.__all__:
+    doctest.run_docstring_examples(inspect.getdoc(getattr(package, name)) or "", {{}}, name=name)
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == ""
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

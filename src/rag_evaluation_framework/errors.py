@@ -93,10 +93,16 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One problem in the input: what was expected, what was found, and where.
+    """One problem in the input: the expected value, the value found, and the place.
 
-    ``code`` is stable and meant for machines; ``expected`` and ``found`` are phrases that complete
-    "expected …, got …".
+    Args:
+        code: Stable code for programs, such as ``missing-field``.
+        expected: Phrase after "expected".
+        found: Phrase after "got".
+        path: Path of the field.
+        severity: ``error`` or ``warning``.
+        file: File with the problem.
+        line: Line in the file.
     """
 
     code: str
@@ -166,7 +172,7 @@ _TOLD_BY_THEMSELVES = frozenset({"unknown-metric", "unavailable-metric", "unknow
 
 
 class RagEvalError(Exception):
-    """The root of everything this package raises on purpose."""
+    """The base class of all errors that this package raises on purpose."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the parts from which another process rebuilds the error, for every subclass."""
@@ -180,7 +186,19 @@ def _made_again(kind: type[RagEvalError], args: tuple[Any, ...], state: Mapping[
 
 
 class InputError(RagEvalError, ValueError):
-    """Data that is not as it must be. ``issues`` has every problem found, in reading order."""
+    """An error in the data. ``issues`` has every problem found, in reading order.
+
+    Args:
+        issues: The problems.
+
+    Example:
+        >>> from rag_evaluation_framework import InputError, Refusal, SpanCitation
+        >>> try:
+        ...     SpanCitation("rome.md", 9, 3)
+        ... except InputError as error:
+        ...     print(len(error.issues))
+        1
+    """
 
     def __init__(self, issues: Iterable[Issue]) -> None:
         self.issues: tuple[Issue, ...] = tuple(issues)
@@ -196,7 +214,7 @@ class LimitExceededError(InputError):
 
 
 class UsageError(RagEvalError, ValueError):
-    """A call, a name or an option that makes no sense."""
+    """An error in a call: an argument, a name or an option is wrong."""
 
 
 class UnknownNameError(UsageError):

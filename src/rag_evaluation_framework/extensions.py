@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @runtime_checkable
 class Chunker(Protocol):
-    """Splits text into chunk texts, without positions."""
+    """The interface of a chunker that splits a text into chunk texts, without positions."""
 
     @abstractmethod
     def chunk(self, text: str) -> list[str]: ...
@@ -47,7 +47,7 @@ class Chunker(Protocol):
 
 @runtime_checkable
 class PositionAwareChunker(Protocol):
-    """Splits a document into chunks that know their characters: ``content == document[start:end]``."""
+    """The interface of a chunker whose chunks have positions: ``content == document[start:end]``."""
 
     @abstractmethod
     def chunk_with_positions(self, doc: Document) -> list[PositionAwareChunk]: ...
@@ -55,7 +55,7 @@ class PositionAwareChunker(Protocol):
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns texts into vectors, one row per text, in order."""
+    """The interface of an embedder: texts to vectors, one row per text, in order."""
 
     @abstractmethod
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]: ...
@@ -74,7 +74,7 @@ class QueryEmbedder(Embedder, Protocol):
 
 @runtime_checkable
 class VectorStore(Protocol):
-    """Keeps chunks with their vectors and finds the nearest ones."""
+    """The interface of a vector store, which saves chunks with their vectors and finds the nearest ones."""
 
     @abstractmethod
     def add(self, chunks: Sequence[PositionAwareChunk], embeddings: Sequence[Sequence[float]]) -> None: ...
@@ -114,7 +114,7 @@ class Retriever(Protocol):
 
 @runtime_checkable
 class Reranker(Protocol):
-    """Reorders candidates for a query and keeps the best k."""
+    """The interface of a reranker, which reorders the candidates of a query and returns the best k."""
 
     @abstractmethod
     def rerank(

@@ -43,7 +43,20 @@ _MOST_READ = 1 << 27  # numbers, in 512 MB: Chroma searches exactly only where i
 
 
 class ChromaVectorStore(CollectionStore):
-    """A collection of Chroma. ``host`` is a server, ``path`` a folder; without, memory."""
+    """A collection of Chroma. ``host`` is a server, ``path`` a folder; without, memory.
+
+    Args:
+        host: Host of a Chroma server.
+        port: Port of the server.
+        ssl: True for HTTPS.
+        path: Folder of a local database.
+        max_neighbors: Neighbors per node of the HNSW index.
+        ef_construction: Candidates while the index is built.
+        ef_search: Candidates per search.
+
+    Raises:
+        UsageError: Both a host and a path are given, or a number is below 1.
+    """
 
     name = "chroma"
 

@@ -162,7 +162,11 @@ class CohereEmbedder(EmbedderByRole, _CohereEndpoint):
 class CohereReranker(_CohereEndpoint):
     """A reranking model of Cohere's.
 
-    ``price``, in US dollars for one search, is for reports; it is no part of the name.
+    Args:
+        model: Name of the model.
+        base_url: Address of the API.
+        timeout: Time limit of a request, in seconds.
+        price: US dollars per search, for reports.
     """
 
     role = "reranker"

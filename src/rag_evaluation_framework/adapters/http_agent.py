@@ -56,11 +56,23 @@ _ACCEPT = "application/json, text/event-stream;q=0.9, */*;q=0.5"
 class HttpAgent:
     """An agent behind a URL.
 
-    ``secret_headers`` are sent like ``headers`` and hidden wherever the agent sends them back, as are the
-    password and the secret parameters of the URL; ``mask`` hides more. ``response_paths`` says where the
-    answer, contexts, citations, usage and the thread stand in a reply that is not of a usual shape. ``body``
-    is a template if the question has a place in it (``{"question": "{{question}}"}``), else fields to send
-    beside those of the protocol. ``path`` may have places too, and is the protocol's own if none is given.
+    Args:
+        url: Address of the agent. Its password and secret parameters are hidden in all output.
+        path: Path of the request, which may have placeholders; by default the protocol's own.
+        protocol: Name of the request format.
+        model: Name of the model, for protocols that need one.
+        method: HTTP method.
+        headers: Headers of each request.
+        secret_headers: Headers that are hidden where the agent sends them back.
+        response_paths: Paths of the answer, contexts, citations, usage and thread in the reply, where its
+            shape is unusual.
+        body: A template with a placeholder (``{"question": "{{question}}"}``), else additional fields.
+        max_body_bytes: Maximum size of a reply.
+        mask: Function that hides further secrets in a text.
+
+    Example:
+        >>> from rag_evaluation_framework import HttpAgent
+        >>> agent = HttpAgent("http://localhost:4000", path="/ask", body={"question": "{{question}}"})
     """
 
     def __init__(

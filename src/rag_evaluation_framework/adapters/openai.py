@@ -158,11 +158,20 @@ _MAX_BODY_BYTES = 100_000_000
 class OpenAIEmbedder(EmbedderByRole):
     """A model behind an endpoint like OpenAI's.
 
-    Queries and documents are sent with the prefixes that the model was trained with (E5, BGE, Nomic and their
-    like, by its name); ``query_prefix`` and ``document_prefix`` are others, or ``""`` for none, where the
-    server puts them itself. ``tokens_used`` is what the server said it read, ``None`` once it did not say;
-    ``characters_used`` is what was sent. ``price``, in US dollars for a million tokens, is for reports; it is
-    no part of the name.
+    ``tokens_used`` is the number of tokens that the server reported, ``None`` if it did not;
+    ``characters_used`` is the number of characters sent.
+
+    Args:
+        model: Name of the model.
+        base_url: Address of the API.
+        key_env: Environment variable with the API key.
+        dimensions: Number of dimensions, for models that can shorten their vectors.
+        concurrency: Maximum number of requests at a time.
+        timeout: Time limit of a request, in seconds.
+        price: US dollars per million tokens, for reports.
+        query_prefix: Prefix of queries; by default the one of the model's training (E5, BGE, Nomic …), ``""``
+            for none.
+        document_prefix: Prefix of documents, likewise.
     """
 
     def __init__(

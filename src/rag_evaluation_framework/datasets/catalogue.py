@@ -232,11 +232,14 @@ def _entry(path: Path) -> CatalogueEntry:
 
 
 class EvaluationDatasetLoader:
-    """Loads evaluation datasets and ground truth from ``datasets`` and ``ground_truth`` in a folder.
+    """A loader of evaluation datasets and ground truth from ``datasets`` and ``ground_truth`` in a folder.
 
-    A dataset is found by the content of the files, not their names: by its exact id; by an id that ends
-    in a version (``sample_eval_v1.0.0``); by its id without that ending. Without a version the latest is
-    taken. Nothing that an id contains leads out of the folder.
+    A dataset is found by the content of the files, not their names: by its exact id; by an id that ends in a
+    version (``sample_eval_v1.0.0``); by its id without that ending. Without a version the latest is taken. No
+    id leads out of the folder.
+
+    Args:
+        data_directory: The folder.
     """
 
     def __init__(self, data_directory: str | Path = "data/evaluation") -> None:

@@ -54,14 +54,28 @@ def convert(
     lossy: bool = False,
     map: FieldMap | None = None,
 ) -> Conversion:
-    """Read ``source``, write ``target``; the formats are recognised by content and name unless they are
-    given.
+    r"""Convert a file to another format and return the counts of the conversion.
 
-    Which field of plain rows holds what is guessed, or said by ``map``.
+    Args:
+        source: File or folder to read.
+        target: File or folder to write.
+        from_: Format of the source; by default it is detected.
+        to: Format of the target; by default the name of the file decides.
+        lossy: True to drop fields that the target's format cannot represent.
+        map: Fields of plain rows by the part of a sample; by default they are guessed.
 
-    Annotations, results, benchmark data and configurations are written in the format that the target's name
-    asks for. Raises :class:`InputError` with an issue for each field that would be lost, unless ``lossy``;
-    nothing is written then.
+    Returns:
+        The numbers of converted samples and of lost fields.
+
+    Raises:
+        InputError: The source is wrong, or a field would be lost. Nothing was written.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from rag_evaluation_framework import convert
+        >>> _ = Path("rows.csv").write_text("question,reference\nWhat is 2 + 2?,4\n")
+        >>> convert("rows.csv", "rows.jsonl", to="agent-samples").samples
+        1
     """
     source, target = Path(source), Path(target)
     if target.exists() and source.resolve() == target.resolve():

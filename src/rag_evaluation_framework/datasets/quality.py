@@ -178,7 +178,7 @@ def quality_issues(dataset: Mapping[str, Any]) -> list[Issue]:
 
 
 class DataQualityChecker:
-    """Performs quality assurance checks on evaluation data.
+    """A checker of the quality of evaluation data.
 
     ``checks`` may be changed: each is called with the dataset and returns a list of texts.
     """

@@ -170,7 +170,26 @@ def _next_value(text: str, end: int, *, is_array: bool) -> tuple[Any, int]:
 
 
 def read_dataset(path: str | Path, *, format: str | None = None, map: FieldMap | None = None) -> Dataset:
-    """Read a whole file or folder of any format, or plain rows; all problems are in one ``InputError``."""
+    r"""Return the dataset in a file or folder of any format.
+
+    Args:
+        path: File or folder; plain rows are allowed too.
+        format: Format of the data; by default it is detected.
+        map: Fields of plain rows by the part of a sample; by default they are guessed.
+
+    Returns:
+        The dataset.
+
+    Raises:
+        InputError: The file is wrong; the error has every problem.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from rag_evaluation_framework import read_dataset
+        >>> _ = Path("rows.csv").write_text("question,reference\nWhat is 2 + 2?,4\n")
+        >>> read_dataset("rows.csv").samples[0].reference
+        '4'
+    """
     return recognise(path, format=format, map=map).read(Path(path))
 
 

@@ -296,13 +296,19 @@ def _check_issues(value: Any, within: str = "") -> Iterator[Issue]:
 
 
 class DataFormatValidator:
-    """Validates evaluation data formats against schemas.
+    """A validator of evaluation data against schemas.
 
-    Every method returns all errors as text, each with its path, what was expected and what was there; an
-    empty list means valid. Strict by default: with ``lenient=True`` only the least that makes a dataset, an
-    annotation or results is asked for. ``schemas`` holds the schemas that are enforced. A subclass may bring
-    schemas and rules of its own: ``_load_schemas`` and ``_custom_validations`` are there to be overridden,
-    and ``_validate_data`` to be extended.
+    Every method returns all errors as texts, each with its path, the expected and the found value; an empty
+    list means valid. ``schemas`` has the enforced schemas. A subclass may have its own schemas and rules:
+    override ``_load_schemas`` and ``_custom_validations``, and extend ``_validate_data``.
+
+    Args:
+        lenient: True to require only the minimum of a dataset, an annotation or results.
+
+    Example:
+        >>> from rag_evaluation_framework import DataFormatValidator
+        >>> len(DataFormatValidator().validate_evaluation_dataset({})) > 0
+        True
     """
 
     def __init__(self, *, lenient: bool = False) -> None:

@@ -200,10 +200,23 @@ class CheckedFile(msgspec.Struct, frozen=True):
 def validate_file(
     path: str | Path, *, format: str | None = None, lenient: bool = False, map: FieldMap | None = None
 ) -> Iterator[Issue]:
-    """Yield the errors and the warnings of a file, or of a folder that is one dataset.
+    r"""Yield the errors and the warnings of a file, or of a folder that is one dataset.
 
-    The format is detected from the content unless ``format`` is given; ``map`` maps the parts of a sample to
-    the fields of plain rows.
+    Args:
+        path: File or folder.
+        format: Format of the data; by default it is detected.
+        lenient: True to require only the minimum of a dataset, an annotation or results.
+        map: Fields of plain rows by the part of a sample; by default they are guessed.
+
+    Returns:
+        An iterator of issues; none if the file is valid.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from rag_evaluation_framework import validate_file
+        >>> _ = Path("rows.csv").write_text("question,reference\nWhat is 2 + 2?,4\n")
+        >>> list(validate_file("rows.csv"))
+        []
     """
     return _checked(Path(path), format, lenient=lenient, given=map).issues
 

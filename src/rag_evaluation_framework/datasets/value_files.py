@@ -160,7 +160,23 @@ _METRIC = f"{_METRICS}."
 
 
 def read_results(path: str | Path) -> dict[str, Any]:
-    """Read results in any of the four formats, without checking the schema."""
+    """Return the results in a file of any of the four formats; the schema is not checked.
+
+    Args:
+        path: File of results.
+
+    Returns:
+        The results document.
+
+    Raises:
+        InputError: The file cannot be read.
+
+    Example:
+        >>> from rag_evaluation_framework import read_results, write_results
+        >>> write_results({"evaluation_id": "sums", "query_results": []}, "sums.json")
+        >>> read_results("sums.json")["evaluation_id"]
+        'sums'
+    """
     with open_reading(path) as stream:
         parquet = stream.read(len(parquet_tables.MAGIC)) == parquet_tables.MAGIC
     if parquet or plain_name(path).endswith(".csv"):
@@ -236,7 +252,20 @@ def _json_queries(path: str | Path) -> Iterator[Any]:
 
 
 def write_results(results: Mapping[str, Any], path: str | Path) -> None:
-    """Write results atomically, in the format of the file name; JSON if it has none."""
+    """Write results atomically, in the format of the file name; JSON if it has none.
+
+    Args:
+        results: The results document.
+        path: File to write.
+
+    Raises:
+        InputError: The results have a value that the format cannot represent.
+        StorageError: The file cannot be written.
+
+    Example:
+        >>> from rag_evaluation_framework import write_results
+        >>> write_results({"evaluation_id": "sums", "query_results": []}, "sums.json")
+    """
     name = plain_name(path)
     if name.endswith(".parquet"):
         parquet_tables.write_rows(path, partial(results_rows, results))
@@ -352,7 +381,14 @@ IN_MEMORY_LIMITS = Limits(max_bytes=2 << 30)
 
 
 class DataCompressor:
-    """Handles compression and decompression of evaluation data."""
+    """Compression and decompression of evaluation data.
+
+    Example:
+        >>> from rag_evaluation_framework import DataCompressor
+        >>> packed = DataCompressor.compress_evaluation_data({"a": 1})
+        >>> DataCompressor.decompress_evaluation_data(packed)
+        {'a': 1}
+    """
 
     @staticmethod
     def compress_evaluation_data(data: dict[str, Any], compression_level: int = 6) -> bytes:

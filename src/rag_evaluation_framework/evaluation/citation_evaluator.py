@@ -73,17 +73,25 @@ _KEYS = ("weights", "tolerance_chars", "support", "judge", "consistency_threshol
 
 
 class CitationEvaluator:
-    """Evaluates citations; the module lists the settings of ``config``.
+    """An evaluator of citations; the module lists the settings of ``config``.
 
-    >>> evaluator = CitationEvaluator({})
-    >>> results = evaluator.evaluate_answer_citations(
-    ...     "Rome is old.",
-    ...     [{"file_name": "rome.md", "start_char": 0, "end_char": 12}],
-    ...     {"rome.md": "Rome is old. It was never a port."},
-    ...     {"query_text": "?", "citations": [{"file_name": "rome.md", "start_char": 0, "end_char": 12}]},
-    ... )
-    >>> results["span_accuracy"]["mean_exact_jaccard"]
-    1.0
+    Args:
+        config: Settings by name.
+
+    Raises:
+        InputError: A setting is wrong; the error has every problem.
+
+    Example:
+        >>> from rag_evaluation_framework import CitationEvaluator
+        >>> evaluator = CitationEvaluator({})
+        >>> results = evaluator.evaluate_answer_citations(
+        ...     "Rome is old.",
+        ...     [{"file_name": "rome.md", "start_char": 0, "end_char": 12}],
+        ...     {"rome.md": "Rome is old. It was never a port."},
+        ...     {"query_text": "?", "citations": [{"file_name": "rome.md", "start_char": 0, "end_char": 12}]},
+        ... )
+        >>> results["span_accuracy"]["mean_exact_jaccard"]
+        1.0
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:

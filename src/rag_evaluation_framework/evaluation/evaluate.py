@@ -55,21 +55,48 @@ def evaluate(
     on_progress: OnProgress | None = None,
     **wish: Any,
 ) -> Evaluation:
-    """Put every sample to the target (or read the answers in the rows), score, decide the gate, return the
-    result.
+    """Evaluate the answers of a system and return the scores and the gate's verdict.
 
-    ``data`` is a path, an id of the catalogue, a manifest, a folder of golden sets, a list of dictionaries or
-    samples, a dataset, or an evaluation to score again. ``target`` is an address, ``module:function``, a
-    function, a file of answers, a component's text, a target object, or ``None`` where the rows hold the
-    answers; several by name are compared with the first. Run files against qrels are ranked side by side; a
-    grid of retrieval pipelines is swept over ``documents``, each cell a run. ``support`` decides which claims
-    the evidence supports: ``entailment(path=…)``, ``cascade(lexical, judge)``. Without ``metrics`` the data
-    are scored by what they can bear; ``blame=False`` leaves out where each answer fails. ``sampling`` says
-    which samples: their ``tags``, ``sample_size`` and ``seed``, which may also be given by themselves. No
-    call to a priced model passes ``max_cost``, in US dollars; the run can then be resumed, as after Ctrl-C.
-    The judge is put ``judge_budget`` calls at most, or asked until each interval is ± ``precision``: which
-    samples it judges is drawn, and the means are those of all samples. It is not asked about answers whose
-    verdict a label, a check, the user's own metric or an expected refusal decides, unless ``judge_all``.
+    Args:
+        data: A path, an id of the catalogue, a manifest, a folder of golden sets, a list of dictionaries or
+            samples, a dataset, or an evaluation to score again.
+        target: A URL, ``module:function``, a function, a file of answers, the text of a component or a target
+            object; ``None`` if the rows have the answers. Several by name are compared with the first. Runs
+            against qrels are ranked; each cell of a grid of retrieval pipelines is a run.
+        metrics: Names of metrics; by default all that the data allow.
+        map: Fields of plain rows by the part of a sample: ``{"answer": "reply"}``.
+        judge: A model's name, settings, a chat model or a :class:`Judge`, for metrics with an LLM judge.
+        gate: A :class:`Gate`, or thresholds by metric: ``{"faithfulness": 0.8}``.
+        sampling: ``tags``, ``sample_size`` and ``seed`` of the samples, which may also be keyword arguments.
+        options: Time limits, concurrency, retries and statistics.
+        baseline: A run, a results file or an evaluation, to detect answers that became wrong.
+        embedder: An embedder, for metrics by embedding.
+        support: The method that decides if evidence supports a claim: ``entailment(path=…)``,
+            ``cascade(lexical, judge)``.
+        documents: The corpus, for citations and retrieval pipelines.
+        blame: False skips the search for the part that caused each wrong answer.
+        runs_directory: Folder in which the run is saved; by default ``runs`` in the project, or none if no
+            target was asked.
+        resume: Id of an interrupted run to continue.
+        on_progress: Function that is called with a dataset's name and its progress.
+        **wish: ``max_cost``, the cap on priced models in US dollars, after which the run can be resumed;
+            ``judge_budget``, the maximum of judge calls; ``precision``, the half width of the interval at
+            which judging stops (with either, the judged samples are drawn and the means are those of all);
+            ``judge_all``, to judge also the answers whose verdict a label, a check, your own metric or an
+            expected refusal decides.
+
+    Returns:
+        The evaluation: ``metrics``, ``rows``, ``answers``, ``verdict`` and more.
+
+    Raises:
+        InputError: The data are wrong; the error has every problem.
+        UsageError: An argument or a name is wrong.
+
+    Example:
+        >>> from rag_evaluation_framework import evaluate
+        >>> rows = [{"question": "What is 2 + 2?", "answer": "4", "reference": "4"}]
+        >>> evaluate(rows, metrics=["exact_match"]).metrics["exact_match"].value
+        1.0
     """
     if unknown := wish.keys() - {"max_cost", *_OF_THE_JUDGE, *_SAMPLING}:
         raise TypeError(f"evaluate() got an unexpected keyword argument {min(unknown)!r}")
@@ -125,7 +152,27 @@ def _chosen(given: Mapping[str, Any]) -> SampleChoice:
 
 
 async def evaluate_async(data: Data | Evaluation, *given: Any, **wish: Any) -> Evaluation:
-    """Do what :func:`evaluate` does without blocking the event loop of the caller."""
+    """Return the result of :func:`evaluate` without blocking the caller's event loop.
+
+    Args:
+        data: As for :func:`evaluate`.
+        *given: Further arguments of :func:`evaluate`, by position.
+        **wish: Further arguments of :func:`evaluate`, by name.
+
+    Returns:
+        The evaluation.
+
+    Raises:
+        InputError: The data are wrong; the error has every problem.
+        UsageError: An argument or a name is wrong.
+
+    Example:
+        >>> import asyncio
+        >>> from rag_evaluation_framework import evaluate_async
+        >>> rows = [{"question": "What is 2 + 2?", "answer": "4", "reference": "4"}]
+        >>> asyncio.run(evaluate_async(rows, metrics=["exact_match"])).metrics["exact_match"].value
+        1.0
+    """
     import asyncio
 
     return await asyncio.to_thread(lambda: evaluate(data, *given, **wish))

@@ -80,11 +80,33 @@ def compare(
     force: bool = False,
     seed: int = 0,
 ) -> Comparison:
-    """Compare evaluations with the first: answer by answer, and tested on every shared metric, corrected.
+    """Compare evaluations with the first, answer by answer and metric by metric, and return the comparison.
 
-    Other methods are refused with the reasons, unless it is forced. With a ``judge``, two runs
-    are compared by what it says of pairs of their answers, by ``metrics``: of all pairs, or of those that
-    ``judge_budget`` calls buy, or until the interval of the difference is ± ``precision``.
+    Args:
+        first: The baseline.
+        *others: The candidates.
+        metrics: Names of the metrics to test; by default all that both have.
+        judge: A judge that scores pairs of answers of two runs by ``metrics``.
+        judge_budget: Maximum number of judge calls; the pairs are drawn at random.
+        precision: Half width of the difference's interval at which judging stops.
+        max_cost: Cap on the judge's cost, in US dollars.
+        test: ``randomisation``, ``t`` or ``wilcoxon``; all are paired and corrected for several comparisons.
+        force: True to compare runs of different data, methods or versions; the reasons become ``warnings``.
+        seed: Seed of the test and of the drawn pairs.
+
+    Returns:
+        The comparison: its ``verdict``, the tested ``metrics``, and the ``answers`` that got worse or better.
+
+    Raises:
+        UsageError: The evaluations cannot be compared; the error has the reasons.
+
+    Example:
+        >>> from rag_evaluation_framework import compare, evaluate
+        >>> rows = [{"question": f"What is {n} + 0?", "reference": str(n)} for n in range(10, 50)]
+        >>> right = evaluate(rows, lambda question: question.split()[2], ["exact_match"])
+        >>> wrong = evaluate(rows, lambda question: "no", ["exact_match"])
+        >>> compare(wrong, right).metrics[0].verdict
+        'better'
     """
     systems = by_run((first, *others))
     wanted = (metrics,) if isinstance(metrics, str) else tuple(metrics)

@@ -33,11 +33,14 @@ MetricT = TypeVar("MetricT", bound=GivenMetric)
 
 @dataclass(frozen=True, slots=True)
 class EvaluationResult:
-    """The mean of each metric over the queries it could be computed for; one that has none is left out.
+    """The mean of each metric over the queries that have a value; a metric without any is left out.
 
-    ``raw_results`` is the :class:`~rag_evaluation_framework.results.evaluations.Evaluation` with every
-    query's hits and scores. ``experiment_url`` is where LangSmith shows the experiment, or ``None``;
-    ``warnings`` explain a missing one.
+    Args:
+        metrics: The means by metric.
+        experiment_url: Address of the experiment at LangSmith, or ``None``.
+        raw_results: The :class:`~rag_evaluation_framework.results.evaluations.Evaluation` with the hits and
+            scores of every query.
+        warnings: Reasons for a missing experiment.
     """
 
     metrics: Mapping[str, float] = field(hash=False)
@@ -161,10 +164,17 @@ class RetrievalEvaluation(Generic[MetricT]):
 
 
 class ChunkLevelEvaluation(RetrievalEvaluation[ChunkLevelMetric]):
-    """Compares the ids of the retrieved chunks with the relevant ones: chunk recall, precision and F1.
+    """A comparison of the retrieved chunk ids with the relevant ones: chunk recall, precision and F1.
 
-    The chunker must be the one that the truth was made with. A text that occurs in several places is one
-    chunk here, so k results are k different ones.
+    The chunker must be the one of the ground truth. A text that occurs in several places is one chunk here,
+    so k results are k different ones.
+
+    Args:
+        corpus: The documents.
+        langsmith_dataset_name: Path of a dataset, or its name at LangSmith or in ``datasets_folder``.
+        datasets_folder: Folder of datasets by name.
+        upload_experiments: False to record no experiment at LangSmith.
+        chunk_registry: Registry of the relevant chunks.
     """
 
     level = "chunk"
@@ -172,11 +182,18 @@ class ChunkLevelEvaluation(RetrievalEvaluation[ChunkLevelMetric]):
 
 
 class TokenLevelEvaluation(RetrievalEvaluation[TokenLevelMetric]):
-    """Compares the characters of the retrieved chunks with the relevant ones, whatever the chunker.
+    """A comparison of the retrieved characters with the relevant ones, for any chunker.
 
     The metrics are span recall, precision and IoU; on request also ``span_f1`` and ``precision_omega``, the
     best precision that the chunking allows. Overlapping spans are merged, so that each character counts once.
     A chunker without positions is wrapped.
+
+    Args:
+        corpus: The documents.
+        langsmith_dataset_name: Path of a dataset, or its name at LangSmith or in ``datasets_folder``.
+        datasets_folder: Folder of datasets by name.
+        upload_experiments: False to record no experiment at LangSmith.
+        chunk_registry: Registry of the relevant chunks; their characters are the ground truth.
     """
 
     level = "token"

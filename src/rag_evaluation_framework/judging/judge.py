@@ -199,15 +199,21 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judge:
-    """One model or several; every verdict follows its prompt's schema or is a :class:`ModelError`.
+    """An LLM judge of one model or several; every verdict follows its prompt's schema.
 
-    Every model is asked ``votes`` times. The verdict is the label of more than half of all votes, or the
-    median of numbers; without such a label it is a :class:`ModelError` ``no-majority``. A model that is down
-    is a :class:`ModelOutageError`, though the others could decide without it: they are not the panel that was
-    asked for. Texts of more than ``max_characters`` are never cut: they are a :class:`ModelError`
-    ``too-long``. The last thousand verdicts are kept, and the replies that were none: the same question is
-    put once, though several metrics ask it, and either all of them have a verdict or none has. What an
-    endpoint failed to answer is put again once the answer is scored (:func:`scoring_one_answer`).
+    The verdict is the label of more than half of all votes, or the median of numbers. All models must answer,
+    since fewer would be another panel. The last thousand verdicts, and the failed replies, are remembered:
+    several metrics with the same question share one verdict. Where an endpoint failed, the question is
+    repeated once the answer is scored (:func:`scoring_one_answer`).
+
+    Args:
+        *models: The models.
+        votes: Number of replies per model.
+        max_characters: Maximum length of a question; longer ones are never cut.
+
+    Raises:
+        ModelError: While judging: ``no-majority``, ``too-long``, or a reply that does not follow the schema.
+        ModelOutageError: While judging: a model is down.
     """
 
     def __init__(self, *models: ChatModel, votes: int = 1, max_characters: int = MAX_CHARACTERS) -> None:

@@ -237,13 +237,30 @@ def evaluate_citation_spans(
     *,
     unreadable: int = 0,
 ) -> CitationSpanReport:
-    """Pair the predicted citations with the true ones and measure how far they agree.
+    """Return the agreement of predicted citations with the true ones.
 
-    A citation is a SpanCitation, a CharacterSpan, or ``{file_name, page_number, start_char, end_char}``, also
-    by the other names that :mod:`rag_evaluation_framework.records.citations` knows.
-    Pairs are one to one, within the same file (and page where both have one), and share as many characters
-    as possible. A citation without a page may be on any. The same place twice, on either side, is one. So
-    many more predicted citations as are ``unreadable`` were meant and have no characters: they are unpaired.
+    A citation is a :class:`SpanCitation`, a :class:`CharacterSpan`, or ``{file_name, page_number, start_char,
+    end_char}``, also by the other names that :mod:`rag_evaluation_framework.records.citations` knows. Pairs
+    are one to one, within the same file (and page where both have one), and share as many characters as
+    possible. A citation without a page may be on any. The same place twice, on either side, counts once.
+
+    Args:
+        true: The correct citations.
+        predicted: The citations of the answer.
+        tolerance_chars: Number of characters by which an end may differ in the tolerance Jaccard.
+        unreadable: Number of additional predicted citations without characters; they stay unpaired.
+
+    Returns:
+        The report: the means over pairs and unpaired citations.
+
+    Raises:
+        InputError: A citation cannot be read.
+
+    Example:
+        >>> from rag_evaluation_framework import SpanCitation, evaluate_citation_spans
+        >>> place = SpanCitation("rome.md", 0, 12)
+        >>> evaluate_citation_spans([place], [place]).perfect_matches
+        1
     """
     if type(tolerance_chars) is not int or tolerance_chars < 0:
         raise invalid("tolerance_chars", "a whole number of at least 0", tolerance_chars)

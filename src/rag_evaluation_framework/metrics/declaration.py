@@ -199,15 +199,48 @@ def metric(
     unless: tuple[Unless, ...] = (),
     decides: bool = False,
 ) -> Callable[[F], F]:
-    """Declare the function below as a metric of a view. The function itself is returned unchanged.
+    """Return a decorator that declares a function as a metric and returns the function unchanged.
 
-    Its parameters are fields of the view, by their names; keyword-only ones with a default that are no fields
-    are the metric's own (``k`` is the cut-off written ``@k``), and ``allowed`` says what they may be. It
-    returns a number, or ``None`` where what its docstring says under *Empty* holds: such a sample is skipped.
-    ``unless`` has what gives a more telling reason beforehand: fields of the view that are a reason or
-    nothing, or functions of fields and parameters that return one. ``shows`` names the fields whose verdicts
-    go into the details of a score. A metric that ``decides`` whether an answer is correct returns a
-    boolean, or the name of a grade or state of an answer.
+    The parameters of the function are fields of the view. Keyword-only parameters with a default that are no
+    fields are the metric's settings (``k`` is the cut-off in ``@k``). The function returns a number, or
+    ``None`` to skip the sample, as the *Empty* paragraph of its docstring states.
+
+    Args:
+        name: Name of the metric.
+        reads: View whose fields the function receives.
+        higher_is_better: False if lower values are better.
+        shows: Fields whose verdicts are stored in the details of a score.
+        is_share: True if the values are from 0 to 1.
+        version: Version of the formula; scores of different versions are not compared.
+        aliases: Other names that are accepted.
+        allowed: Allowed values of the settings.
+        unless: Fields of the view, or functions, that give a reason to skip the sample beforehand.
+        decides: True if the metric decides if an answer is correct; the function then returns a boolean, or
+            the name of a grade or a state.
+
+    Returns:
+        The decorator.
+
+    Raises:
+        UsageError: The name is taken, or a parameter is neither a field nor a setting.
+
+    Example:
+        >>> from rag_evaluation_framework import evaluate, metric
+        >>> from rag_evaluation_framework.metrics.views import TEXTS
+        >>> @metric("shortness", reads=TEXTS)
+        ... def shortness(answer: str) -> float:
+        ...     '''Return 1 if the answer has at most five words, else 0.
+        ...
+        ...     Formula: 1 if the answer has at most five words, else 0.
+        ...
+        ...     Empty: 1 for an empty text.
+        ...
+        ...     Source: our house style.
+        ...     '''
+        ...     return float(len(answer.split()) <= 5)
+        >>> rows = [{"question": "What is 2 + 2?", "answer": "It is 4."}]
+        >>> evaluate(rows, metrics=["shortness"]).metrics["shortness"].value
+        1.0
     """
     if not isinstance(reads, View):
         known = ", ".join(each.name.upper() for each in VIEWS)

@@ -333,16 +333,28 @@ def evaluate_ranking(
     rules: RankingRules | None = None,
     max_depth: int | None = None,
 ) -> RankingReport:
-    """Score a run against judgements.
+    """Return the metrics of a ranked run by its relevance judgments.
 
-    ``run`` maps each query to a ranked list of document ids or to scores by document id; ``qrels`` maps each
-    query to grades by document id, or to the relevant documents. Or both are arrays of integer ids, see
-    :func:`~rag_evaluation_framework.metrics.judged_rankings.judge_arrays`, or columns of a file. ``metrics``
-    are names such as ``ndcg@10``. What tools differ on is in ``rules``, ours by default. With ``max_depth``
-    only so many documents of each query count, trec_eval's ``-M``.
+    Args:
+        qrels: Grades by document id, or the relevant documents, for each query; or arrays of integer ids, see
+            :func:`~rag_evaluation_framework.metrics.judged_rankings.judge_arrays`, or the columns of a file.
+        run: A ranked list of document ids, or scores by document id, for each query; or arrays or columns.
+        metrics: Names such as ``ndcg@10``.
+        rules: Rules where tools differ; by default ours.
+        max_depth: Maximum number of documents per query (trec_eval's ``-M``).
 
-    A document retrieved twice is an error wherever it could change a figure; so are scores that are not
-    finite and grades that are not whole numbers. All problems are reported in one ``InputError``.
+    Returns:
+        The report: every metric for every query, the means, and the skipped queries.
+
+    Raises:
+        InputError: A document is retrieved twice where it could change a figure, a score is not finite, or a
+            grade is no whole number; the error has every problem.
+
+    Example:
+        >>> from rag_evaluation_framework import evaluate_ranking
+        >>> report = evaluate_ranking({"q1": {"d1": 1}}, {"q1": ["d2", "d1"]}, ["recip_rank"])
+        >>> report.mean
+        {'mrr': 0.5}
     """
     rules = rules or RankingRules()
     bound = _ranking_metrics(metrics)

@@ -26,14 +26,34 @@ from rag_evaluation_framework.text.spans import Spanned
 def generate_chunk_id(content: str) -> ChunkId:
     """Return ``chunk_`` and the first 12 hexadecimal digits of the text's SHA-256.
 
-    >>> generate_chunk_id("Hello, World!")
-    'chunk_dffd6021bb2b'
+    Args:
+        content: Text of the chunk.
+
+    Returns:
+        The id; the same text has the same id.
+
+    Example:
+        >>> from rag_evaluation_framework import generate_chunk_id
+        >>> generate_chunk_id("Hello, World!")
+        'chunk_dffd6021bb2b'
     """
     return ChunkId(f"chunk_{_digest(content)}")
 
 
 def generate_pa_chunk_id(content: str) -> PositionAwareChunkId:
-    """Return ``pa_chunk_`` and the first 12 hexadecimal digits of the text's SHA-256."""
+    """Return ``pa_chunk_`` and the first 12 hexadecimal digits of the text's SHA-256.
+
+    Args:
+        content: Text of the chunk.
+
+    Returns:
+        The id; the same text has the same id.
+
+    Example:
+        >>> from rag_evaluation_framework import generate_pa_chunk_id
+        >>> generate_pa_chunk_id("Hello, World!")
+        'pa_chunk_dffd6021bb2b'
+    """
     return PositionAwareChunkId(f"pa_chunk_{_digest(content)}")
 
 
@@ -43,7 +63,14 @@ def _digest(content: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of a document's text, without its position."""
+    """A piece of a document's text, without its position.
+
+    Args:
+        id: Id of the chunk.
+        content: Its text.
+        doc_id: Id of the document.
+        metadata: Any values.
+    """
 
     id: ChunkId
     content: str
@@ -55,7 +82,16 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class PositionAwareChunk(Spanned):
-    """A piece of a document's text with its characters: ``document.content[start:end] == content``."""
+    """A piece of a document's text with its characters: ``document.content[start:end] == content``.
+
+    Args:
+        id: Id of the chunk.
+        content: Its text.
+        doc_id: Id of the document.
+        start: Position of the first character.
+        end: Position after the last character.
+        metadata: Any values.
+    """
 
     id: PositionAwareChunkId
     content: str
@@ -79,7 +115,7 @@ class PositionAwareChunk(Spanned):
 
 
 class ChunkRegistry:
-    """Finds chunks by id. A text that occurs in several places is kept with all of them."""
+    """A registry that finds chunks by id. A text that occurs in several places is stored with all of them."""
 
     def __init__(self) -> None:
         self._chunks: dict[str, Chunk] = {}

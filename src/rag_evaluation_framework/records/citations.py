@@ -20,7 +20,14 @@ from rag_evaluation_framework.text.spans import Spanned
 class SpanCitation(msgspec.Struct, Spanned, frozen=True):
     """The characters ``[start, end)`` of a file, or of one page of it.
 
-    ``extra`` keeps what else a file said of it, so that writing it back loses nothing.
+    Args:
+        file: Name of the file.
+        start: Position of the first character.
+        end: Position after the last character.
+        page: Number of the page, if positions count from its beginning.
+        text: The cited text.
+        confidence: Confidence of its source.
+        extra: Other values of its file, which are written back.
     """
 
     file: str
@@ -60,7 +67,11 @@ class TokenSpanCitation(msgspec.Struct, Spanned, frozen=True):
 
 
 class ContextCitation(msgspec.Struct, frozen=True):
-    """A numbered context shown to the model: ``[2]`` is the second one."""
+    """A numbered context shown to the model: ``[2]`` is the second one.
+
+    Args:
+        number: Number of the context, from 1.
+    """
 
     number: int
 

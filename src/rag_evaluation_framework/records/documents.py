@@ -51,8 +51,21 @@ def check_range(start: object, end: object) -> None:
 class CharacterSpan(Spanned):
     """The characters ``[start, end)`` of a document.
 
-    Positions count code points from 0 in the text as it is stored. ``CharacterSpan("doc1", 0, 5)`` of
-    "Hello, World!" is "Hello". A span without a document, empty or inverted is refused.
+    Positions count code points from 0 in the text as it is stored.
+
+    Args:
+        doc_id: Id of the document.
+        start: Position of the first character.
+        end: Position after the last character.
+
+    Raises:
+        InputError: The span has no document, is empty or inverted.
+
+    Example:
+        >>> from rag_evaluation_framework import CharacterSpan
+        >>> span = CharacterSpan("doc1", 0, 5)
+        >>> "Hello, World!"[span.start : span.end]
+        'Hello'
     """
 
     doc_id: DocumentId
@@ -99,7 +112,17 @@ def require_unique(ids: Iterable[str], *, what: str, path: str) -> None:
 class Document:
     """A source text and its id. Positions everywhere count the code points of ``content``.
 
-    ``extra`` keeps what else a file said of it, so that writing it back loses nothing.
+    Args:
+        id: Id of the document, unique in its corpus.
+        content: The text.
+        metadata: Any values.
+        title: Title, if known.
+        extra: Other values of its file, which are written back.
+
+    Example:
+        >>> from rag_evaluation_framework import Document
+        >>> Document("rome.md", "Rome is old.").content[0:4]
+        'Rome'
     """
 
     id: DocumentId
@@ -135,7 +158,20 @@ _SHOWN_DOCUMENTS = 10
 
 @dataclass(frozen=True, repr=False)
 class Corpus:
-    """The documents to retrieve from. Ids are unique; order is kept."""
+    """The documents to retrieve from. Ids are unique; order is kept.
+
+    Args:
+        documents: The documents.
+        metadata: Any values.
+
+    Raises:
+        InputError: Two documents have the same id.
+
+    Example:
+        >>> from rag_evaluation_framework import Corpus, Document
+        >>> Corpus([Document("rome.md", "Rome is old.")])["rome.md"].content
+        'Rome is old.'
+    """
 
     documents: Sequence[Document]
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)

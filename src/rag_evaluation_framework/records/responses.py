@@ -20,11 +20,15 @@ History: TypeAlias = Literal["own", "reference"]
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One sample put to the system under test.
+    """One sample for the system under test.
 
-    ``key`` is the same for every attempt at the same sample of the same run, so that a system can tell a
-    retry from a new question; ``thread_id`` is fresh for each sample and shared by the turns of one
-    conversation; ``timeout`` is what this attempt may take, in seconds.
+    Args:
+        sample: The sample.
+        key: Key that all attempts at the same sample of a run share, to distinguish a retry from a new
+            question.
+        thread_id: Id of the conversation, which its turns share; each sample has a new one.
+        timeout: Time limit of this attempt, in seconds.
+        history: Earlier answers of the conversation: the system's ``own``, or the ``reference``.
     """
 
     sample: Sample
@@ -37,9 +41,14 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing a retriever found: a document, or a chunk with its characters.
+    """One result of a retriever: a document, or a chunk with its characters.
 
-    ``names`` are all of its names where it has several, such as those of the chunk and of its document.
+    Args:
+        id: Id of the document or chunk.
+        score: Score of the retriever.
+        span: Its characters.
+        text: Its text.
+        names: All of its names, if it has several, such as those of the chunk and of its document.
     """
 
     id: str
@@ -63,11 +72,25 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer with everything that came with it, or the failure that stands in its place.
+    """An answer with its retrieved passages and cost, or the failure in its place.
 
-    ``hits`` are in rank order, best first. ``context_origin`` says whether the contexts are the system's
-    own or the dataset's. Without hits it is not known what the system retrieved, unless it says that it
-    ``retrieved_nothing``.
+    Args:
+        text: The answer.
+        hits: Retrieved documents or chunks, best first.
+        retrieved_nothing: True if the system reports that it retrieved nothing. Without hits and this, the
+            retrieval is unknown.
+        contexts: Retrieved passages.
+        context_origin: ``system`` or ``dataset``: the source of the contexts.
+        citations: Citations of the answer.
+        usage: Tokens and cost.
+        latency_ms: Time of the answer in milliseconds.
+        failure: The failure, if there is no answer.
+        metadata: Any values.
+
+    Example:
+        >>> from rag_evaluation_framework import Response
+        >>> Response(text="It is 4.", contexts=("2 + 2 is 4.",)).is_empty
+        False
     """
 
     text: str | None = None

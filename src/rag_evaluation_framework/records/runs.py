@@ -176,20 +176,40 @@ _CONFIDENCE = 0.95
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of an evaluation; times are in seconds, ``None`` means no limit.
 
-    ``concurrency`` bounds the samples that are open at once; how many of them the target is given at a time
-    adapts to how it copes. ``max_attempts`` counts the attempts that reached the target; a sample has
-    room for all of them and the waits between, unless ``sample_timeout`` says otherwise.
-    ``datasets`` are those of a manifest, or the splits of golden sets, to evaluate; without any, all of them.
-    ``allow_missing`` skips a metric where a sample lacks what it needs, instead of refusing the dataset.
-    ``repeats`` is how often each sample is asked; ``None`` is what a manifest says, or once.
-    ``rules`` are those of ranked runs: where any are given, targets are such runs. ``relevance_level``,
-    ``complete``, ``max_depth`` and ``totals`` are what trec_eval's -l, -c and -M change and what it counts:
-    the lowest relevant grade, missing queries that count 0, how many documents of a query are looked at, and
-    the numbers of queries and documents. ``level`` is that of retrieval pipelines. ``workers`` is how many
-    processes score recorded answers and cut documents, ``None`` one a core less one; it changes no result.
-    With the ``engine`` ``ray`` they are workers of the cluster at ``address``, or of one started here.
-    Means of systems side by side have an ``interval`` and differences a paired ``test``, both at the level
-    ``confidence``. ``traces`` says which traces of a file or a folder are read.
+    Args:
+        format: Format of the data; by default it is detected.
+        datasets: Datasets of a manifest, or splits of golden sets, to evaluate; by default all.
+        concurrency: Maximum number of open samples; the number of requests at a time adapts to the target.
+        attempt_timeout: Time limit of one request.
+        sample_timeout: Time limit of a sample; by default enough for all attempts and the waits between.
+        run_timeout: Time limit of the run of each dataset.
+        max_attempts: Maximum number of attempts that reach the target.
+        allow_missing: True to skip a metric where a sample lacks a field, instead of rejecting the dataset.
+        repeats: Number of requests per sample; by default that of the manifest, or 1.
+        history: Earlier answers of a conversation that the target receives: ``own`` or ``reference``.
+        rules: Rules for ranked runs, ``ours`` or ``trec_eval``. If given, targets are ranked runs.
+        relevance_level: Lowest relevant grade of ranked runs (trec_eval's ``-l``).
+        complete: True to score missing queries 0 (trec_eval's ``-c``).
+        max_depth: Maximum number of documents per query (trec_eval's ``-M``).
+        totals: True to report the numbers of queries and documents as trec_eval does.
+        level: Level of retrieval pipelines: ``token``, ``chunk`` or ``document``.
+        workers: Number of processes that score recorded answers and cut documents; by default all cores but
+            one. It changes no result.
+        engine: ``processes``, or ``ray`` for the workers of a cluster.
+        address: Address of the Ray cluster; by default one is started on this machine.
+        test: Paired test of differences between systems.
+        interval: Method of the intervals of systems that are compared.
+        confidence: Confidence level of intervals and tests.
+        resamples: Number of resamples of the bootstrap and the randomization test.
+        traces: Choice of the traces to read from a file or a folder.
+
+    Raises:
+        UsageError: A value is out of its range.
+
+    Example:
+        >>> from rag_evaluation_framework import Options
+        >>> Options(concurrency=4, attempt_timeout=10).max_attempts
+        5
     """
 
     format: str | None = None

@@ -59,7 +59,16 @@ def is_made_id(sample_id: str) -> bool:
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """One turn of what is asked. An assistant's turn holds what it should have said as ``reference``."""
+    """One turn of a conversation. The expected answer of an assistant's turn is its ``reference``.
+
+    Args:
+        role: ``user``, ``assistant`` or ``system``.
+        content: Text of the turn.
+        reference: Expected answer of an assistant's turn.
+        needs: Items from earlier turns that the answer requires.
+        expectation: A refusal, if the assistant should refuse.
+        extra: Values without a field here, which are written back.
+    """
 
     role: Role
     content: str | None = None
@@ -88,14 +97,23 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """The system should decline to answer."""
+    """The expectation that the system refuses to answer.
+
+    Args:
+        reason: Reason for the refusal.
+        pattern: Pattern of the expected answer.
+    """
 
     reason: str | None = None
     pattern: str | None = None
 
 
 class Entities(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer should name these."""
+    """The names that the answer should have.
+
+    Args:
+        names: The names.
+    """
 
     names: tuple[str, ...]
 
@@ -103,7 +121,13 @@ class Entities(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Relation(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer should say that the subject stands in this relation to the object."""
+    """The relation of the subject to the object that the answer should state.
+
+    Args:
+        subject: Name of the first end.
+        relation: Name of the relation.
+        object: Name of the second end.
+    """
 
     subject: str
     relation: str
@@ -111,7 +135,12 @@ class Relation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Milestones(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer should tell these steps, in this order, drawn from so many places."""
+    """The steps that the answer should state, in order.
+
+    Args:
+        steps: The steps.
+        hops: Number of places in the documents that the answer combines.
+    """
 
     steps: tuple[str, ...]
     hops: int | None = None
@@ -123,7 +152,13 @@ Expectation: TypeAlias = Refusal | Entities | Relation | Milestones
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """The cost of an answer, as far as the system reports it."""
+    """The cost of an answer, as far as the system reports it.
+
+    Args:
+        input_tokens: Number of tokens read.
+        output_tokens: Number of tokens written.
+        cost_usd: Cost in US dollars.
+    """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -201,11 +236,38 @@ def _check_checks(checks: Checks) -> None:
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing to evaluate: what is asked, what is expected, and what is known about it.
+    """A question with its expected answer and passages, or a conversation.
 
-    A field that a dialect does not have is empty here, never made up. ``relevant_documents`` maps a
-    document to its grade, 1 where the dialect knows no grades. ``extra`` keeps the fields that have no
-    place here, so that writing back in the same dialect loses nothing.
+    A field that the data do not have is empty, never made up.
+
+    Args:
+        id: Id of the sample, unique in its dataset.
+        turns: Turns of the conversation, with at least one of the user.
+        reference: Expected answer.
+        references: Other answers that are as correct as ``reference``.
+        recorded: Answer of a system that the data have.
+        reference_contexts: Texts of the expected passages.
+        relevant_documents: Grade of each expected document; 1 where the data have no grades.
+        relevant_spans: Characters of the expected passages.
+        relevant_chunk_ids: Ids of the expected chunks.
+        expectation: Expected refusal, names, relation or steps.
+        category: Category of the question.
+        difficulty: Difficulty of the question.
+        query_type: Type of the question.
+        tags: Tags, by which samples can be selected.
+        metadata: Any values.
+        extra: Values without a field here, which are written back in the same format.
+        origin: File and line of the sample.
+        trace: Trace of the system's work on the answer.
+        checks: Checks that the answer must pass.
+
+    Raises:
+        InputError: A field is wrong, or there is no turn of the user.
+
+    Example:
+        >>> from rag_evaluation_framework import Sample, Turn
+        >>> Sample(id="s1", turns=(Turn(role="user", content="What is 2 + 2?"),), reference="4").question
+        'What is 2 + 2?'
     """
 
     id: str
@@ -363,8 +425,20 @@ def hash_of_references(texts: Iterable[str | None]) -> str:
 class Dataset(msgspec.Struct, frozen=True, kw_only=True):
     """A dataset as read from one file or folder. Sample ids are unique; order is kept.
 
-    What a dialect does not say is ``None`` or empty. ``extra`` keeps the fields that have no place here, so
-    that writing back in the same dialect loses nothing.
+    Args:
+        samples: The samples.
+        dialect: Name of the format.
+        dataset_id: Id of the dataset.
+        name: Name of the dataset.
+        version: Version of the dataset.
+        description: Description of the dataset.
+        created_at: Time at which it was made.
+        documents: Documents in the file.
+        metadata: Any values.
+        extra: Values without a field here, which are written back in the same format.
+
+    Raises:
+        InputError: Two samples have the same id.
     """
 
     samples: tuple[Sample, ...]
@@ -413,7 +487,13 @@ class Preview(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question put to the retriever."""
+    """A question for the retriever.
+
+    Args:
+        id: Id of the question.
+        text: The question.
+        metadata: Any values.
+    """
 
     id: QueryId
     text: QueryText
@@ -429,7 +509,12 @@ class Query:
 
 
 class ChunkLevelGroundTruth(msgspec.Struct, frozen=True):
-    """The chunks that are relevant to a query."""
+    """The chunks that are relevant to a query.
+
+    Args:
+        query: The question.
+        relevant_chunk_ids: Ids of the relevant chunks.
+    """
 
     query: Query
     relevant_chunk_ids: Sequence[ChunkId]
@@ -438,7 +523,12 @@ class ChunkLevelGroundTruth(msgspec.Struct, frozen=True):
 
 
 class TokenLevelGroundTruth(msgspec.Struct, frozen=True):
-    """The position-aware chunks whose characters are relevant to a query."""
+    """The position-aware chunks whose characters are relevant to a query.
+
+    Args:
+        query: The question.
+        relevant_chunk_ids: Ids of the chunks, which a registry resolves to characters.
+    """
 
     query: Query
     relevant_chunk_ids: Sequence[PositionAwareChunkId]

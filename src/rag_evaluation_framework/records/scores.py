@@ -62,9 +62,19 @@ PROBABILITY_UNSUPPORTED = "probability_unsupported"
 class Score(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one metric on one sample.
 
-    *scored* has a finite value; *skipped* (the metric does not apply) and *failed* (it broke) have a
-    reason instead. There is no fourth case: neither a zero nor a NaN ever stands for "unknown". Build one
-    with :meth:`scored`, :meth:`skipped` or :meth:`failed`.
+    A score never has a zero or a NaN for "unknown". Build one with :meth:`scored`, :meth:`skipped` or
+    :meth:`failed`.
+
+    Args:
+        metric: Name of the metric.
+        method: Method of the value, such as ``exact``.
+        status: ``scored``; ``skipped`` if the metric does not apply; ``failed`` after an error.
+        value: Finite value of a scored metric.
+        reason: Reason why there is no value.
+        details: Verdicts and other details.
+
+    Raises:
+        InputError: The status contradicts the value or the reason.
     """
 
     metric: str

@@ -268,12 +268,23 @@ def calibrate(
     thresholds: Mapping[str, float] | None = None,
     settings: CalibrationSettings | None = None,
 ) -> Calibration:
-    """Compare the metrics of a run with human labels.
+    """Compare the metrics of a run with human labels and return their agreement.
 
-    ``metrics`` limits which are compared; ``label`` is the field for all of them; ``pairs`` name the field of
-    single metrics and come first; otherwise a metric goes with the field that measures the same.
-    ``thresholds`` say where to cut metrics; for the others one is suggested if the labels allow. If no metric
-    can be compared with any label, that is an error that says why.
+    Args:
+        run: The run with its answers and scores.
+        labels: Human labels of the answers.
+        metrics: Names of the metrics to compare; by default all that match a label.
+        label: Field of the labels for all metrics.
+        pairs: Metrics with their own field; they take precedence over ``label``.
+        thresholds: Thresholds by metric; for the others one is suggested if the labels allow it.
+        settings: Settings of the statistics.
+
+    Returns:
+        The calibration of each metric.
+
+    Raises:
+        InputError: Labels cannot be read as numbers or words.
+        UsageError: No metric matches a label, or a threshold is for another metric.
     """
     settings = settings or CalibrationSettings()
     cuts = thresholds or {}

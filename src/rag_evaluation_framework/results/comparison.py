@@ -181,11 +181,16 @@ class MovedSample(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """One or more runs against a baseline, paired by sample. ``warnings`` are overruled objections.
+    """A paired comparison of one or more runs with a baseline.
 
-    ``moved`` are the samples that differ most, metric by metric, the greatest difference first;
-    ``unshared_metrics`` those for which only one side has scores; ``answers`` has for each contender which
-    answers got worse and better, where that was asked for.
+    Attributes:
+        baseline: Name of the baseline.
+        contenders: Names of the candidates.
+        metrics: The tested difference of each metric.
+        moved: The samples that differ most by metric, the greatest difference first.
+        unshared_metrics: Metrics for which only one side has scores.
+        warnings: Objections that ``force`` overruled.
+        answers: For each candidate the answers that got worse and better, if they were compared.
     """
 
     baseline: str

@@ -279,12 +279,22 @@ Rows: TypeAlias = Callable[[], Iterable[Row]]
 
 
 class Evaluation(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True, weakref=True):
-    """The result of an evaluation; the module says what is where.
+    """The result of an evaluation; the module explains every part.
 
-    ``metrics`` are in the order in which they were asked for; ``pass_rate`` is the last, where samples pass
-    or fail. ``thresholds`` are those that hold here, ``left_out`` those that do not because the run was
-    narrowed, ``unmeasured`` the metrics that were asked for and cannot be measured, and why.
-    ``regressions`` are those against a baseline. ``folder`` is where the run is kept, if it is.
+    Attributes:
+        metrics: Means by metric, in the order of the request; ``pass_rate`` is the last, if samples pass or
+            fail.
+        thresholds: Thresholds that were checked.
+        left_out: Thresholds that were not checked because only a part of the data was evaluated.
+        unmeasured: Requested metrics that cannot be measured, with the reasons.
+        regressions: Answers that got worse since a baseline.
+        folder: Folder of the run, if it is saved.
+
+    Example:
+        >>> from rag_evaluation_framework import evaluate
+        >>> evaluation = evaluate([{"question": "What is 2 + 2?", "answer": "4", "reference": "4"}])
+        >>> evaluation.answers.correct, len(evaluation.rows)
+        (1, 1)
     """
 
     kind: Kind

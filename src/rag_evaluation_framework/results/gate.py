@@ -53,15 +53,31 @@ _LACKING = frozenset({NO_CONTEXTS, NO_HITS, EMPTY, *NOT_ANSWERED.values(), UNCLE
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
-    """What is required of an evaluation. A gate that is off shows its checks and fails nothing.
+    """The requirements of an evaluation. A gate that is off shows its checks and fails nothing.
 
-    ``min_scored`` is the share of the samples a metric applies to that must be scored for its threshold to
-    be evaluated; where a part of them was drawn for a judge, the share of these. ``min_resolved`` is the
-    share of the retrieved names that must mean documents of the dataset. Against a baseline more than
-    ``max_regressions`` answers that became wrong fail, and so does a drop that may be ``max_drop`` or more;
-    questions that got worse are asked again up to ``ask_again`` times. What is undecided fails, unless
-    ``on_undecided`` is ``pass``. A threshold that was not evaluated, or ``baseline``, may be ``waived`` by
-    name.
+    Args:
+        thresholds: Thresholds, or bounds by metric: ``{"faithfulness": 0.8}``.
+        min_scored: Share of the applicable samples that must be scored for a threshold to be evaluated; of
+            the drawn samples, where a part was drawn for a judge.
+        min_resolved: Share of the retrieved names that must be documents of the dataset.
+        max_errors: Maximum number of failed requests.
+        max_drop: A drop of a metric since the baseline that may be this large fails.
+        max_regressions: Maximum number of answers that became wrong since the baseline.
+        ask_again: Maximum number of repetitions of a question whose answer got worse.
+        on_undecided: ``fail``, or ``pass`` to accept undecided checks.
+        waive: Names of metrics, or ``baseline``, whose checks may stay without evaluation.
+        confidence: ``mean``, or ``lower-bound`` to compare the worse end of the interval.
+        enabled: False to show the checks only.
+
+    Raises:
+        UsageError: A value is out of its range.
+
+    Example:
+        >>> from rag_evaluation_framework import Gate, evaluate
+        >>> rows = [{"question": "What is 2 + 2?", "answer": "4", "reference": "4"}]
+        >>> evaluation = evaluate(rows, metrics=["exact_match"], gate=Gate(thresholds={"exact_match": 0.9}))
+        >>> evaluation.verdict.word
+        'passed'
     """
 
     thresholds: tuple[Threshold, ...] = ()

@@ -734,10 +734,14 @@ def _testable(baseline: ScoredRun, contender: ScoredRun) -> tuple[list[str], lis
 
 
 class EvaluationResultsStorage:
-    """Saves, loads, lists and compares results in one folder, which several processes may use at once.
+    """A store of results in one folder, which several processes may use at once.
 
-    A file is whole at every moment, and a write that the disk refuses leaves the old one as it was. No id can
-    lead out of the folder. ``now`` is the clock.
+    A file is whole at every moment, and a failed write leaves the old one unchanged. No id leads out of the
+    folder.
+
+    Args:
+        results_directory: The folder.
+        now: The clock.
     """
 
     def __init__(
@@ -844,7 +848,27 @@ _PLACE = re.compile(r"\A(query_results\[)(\d+)")
 
 
 def save(thing: Evaluation | Comparison | Dataset, path: str | Path, *, format: str | None = None) -> Path:  # noqa: A002
-    """Write an evaluation, a comparison or a dataset atomically, as its ending or ``format`` says."""
+    """Write an evaluation, a comparison or a dataset atomically and return the path.
+
+    Args:
+        thing: An evaluation, a comparison or a dataset.
+        path: File to write. The suffix of an evaluation's file decides its format: ``.md``, ``.xml`` (JUnit),
+            ``.html``, ``.txt``, else the results document.
+        format: Name of a renderer, or of a dataset's format, that takes the place of the suffix.
+
+    Returns:
+        The path.
+
+    Raises:
+        UsageError: The format is unknown, or the file cannot have several runs.
+        StorageError: The file cannot be written.
+
+    Example:
+        >>> from rag_evaluation_framework import evaluate, save
+        >>> rows = [{"question": "What is 2 + 2?", "answer": "4", "reference": "4"}]
+        >>> save(evaluate(rows, metrics=["exact_match"]), "sums.md").name
+        'sums.md'
+    """
     if isinstance(thing, Dataset):
         DIALECTS.get(format or thing.dialect).write(thing, Path(path))
         return Path(path)

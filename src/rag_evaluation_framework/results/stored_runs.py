@@ -87,11 +87,27 @@ def load(
     runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY,
     map: Mapping[str, str | None] | None = None,  # noqa: A002  # as the door calls it
 ) -> Evaluation | Dataset:
-    """Load a run by its folder or id, a results file, or a dataset by its path.
+    """Return a stored run, a results file or a dataset.
 
-    A run is loaded as it was returned, with the other datasets of its evaluation. Its samples are those that
-    its folder keeps, unless a ``dataset`` is given. Rows in no known format are a dataset too: which field
-    holds what is guessed, or said by ``map``.
+    Args:
+        place: The folder or the id of a run, a results file, or the path of a dataset.
+        dataset: The dataset of the run; by default the samples in its folder.
+        runs_directory: Folder of the runs, for ids.
+        map: Fields of plain rows by the part of a sample; by default they are guessed.
+
+    Returns:
+        An evaluation, with the other datasets of its run; or a dataset.
+
+    Raises:
+        InputError: The file is wrong; the error has every problem.
+        UsageError: There is no such run or file.
+
+    Example:
+        >>> from rag_evaluation_framework import evaluate, load, save
+        >>> rows = [{"question": "What is 2 + 2?", "answer": "4", "reference": "4"}]
+        >>> path = save(evaluate(rows, metrics=["exact_match"]), "sums.results.json")
+        >>> load(path).metrics["exact_match"].value
+        1.0
     """
     path = Path(place)
     if is_results_of_run(path):

@@ -38,10 +38,21 @@ FLIPS_LEVEL, METRICS_LEVEL, LEVEL = 0.04, 0.01, 0.05
 
 
 class Threshold(msgspec.Struct, frozen=True):
-    """A bound for the mean of one metric, by its name; equality passes. ``line`` is where it is written.
+    """A bound for the mean of one metric, by its name; equality passes.
 
-    ``dataset`` is the one that it holds for; ``None`` stands for every one that has the metric, and for all
-    answers together where it limits a grade. Such a bound is a share, or a number where it ``is_count``.
+    Args:
+        metric: Name of the metric, or of a grade of answers such as ``correct``.
+        operator: ``>=`` or ``<=``.
+        bound: The bound; of a grade a share, or a number if ``is_count``.
+        line: Line of the file that states it.
+        warning: Warning about the bound.
+        dataset: Dataset that it is for; by default all that have the metric, and for a grade all answers.
+        is_count: True if the bound is a number of answers.
+
+    Example:
+        >>> from rag_evaluation_framework import Threshold
+        >>> Threshold("faithfulness", ">=", 0.8).is_met_by(0.8)
+        True
     """
 
     metric: str
@@ -341,11 +352,11 @@ class Regressions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """Every check, and the rules that were broken regardless of the checks.
+    """The verdict of a gate: every check, and the rules that were broken regardless of the checks.
 
-    A gate that is off decides nothing: its checks are there to be read. The exit code is 0 for passed,
-    thresholds met and off; 1 for failed, not evaluated, and undecided unless that is to pass; 3 for a run
-    that is not complete, 130 for one that was interrupted.
+    A gate that is off decides nothing: its checks are only shown. The exit code is 0 for passed, thresholds
+    met and off; 1 for failed, not evaluated, and undecided unless the gate accepts that; 3 for an incomplete
+    run, 130 for an interrupted one.
     """
 
     enabled: bool = True

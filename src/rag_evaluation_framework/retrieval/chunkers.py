@@ -312,14 +312,21 @@ SEPARATORS: Mapping[str, tuple[tuple[str, ...], Side]] = {
 
 
 class RecursiveCharacterChunker(SizedChunker):
-    """Cuts a text at the coarsest separators that give chunks of at most ``chunk_size``.
+    r"""Cuts a text at the coarsest separators that give chunks of at most ``chunk_size``.
 
-    ``overlap`` is how much of the chunk before may be repeated, in whole pieces. ``length`` is what sizes
-    count: ``characters``, or the tokens of a tokenizer (``cl100k``, ``words``, or an object that
-    :func:`~rag_evaluation_framework.retrieval.tokenizers.tokenizer_from` takes). ``separators`` is the name
-    of a set or the separators themselves, coarsest first (as JSON in a specification); ``keep_separator``
-    says whether one stays at the ``start`` of the piece after it or at the ``end`` of the piece before it.
-    Without the separator ``""`` a piece that nothing cuts may be longer than ``chunk_size``.
+    Args:
+        chunk_size: Maximum size of a chunk. Without the separator ``""`` a piece that nothing cuts may be
+            longer.
+        overlap: Maximum repetition of the chunk before, in whole pieces.
+        length: Unit of sizes: ``characters``, or the tokens of a tokenizer (``cl100k``, ``words``, or an
+            object that :func:`~rag_evaluation_framework.retrieval.tokenizers.tokenizer_from` takes).
+        separators: Name of a set, or the separators, coarsest first (as JSON in a specification).
+        keep_separator: ``start`` or ``end``: the side of a piece where its separator stays.
+
+    Example:
+        >>> from rag_evaluation_framework import RecursiveCharacterChunker
+        >>> RecursiveCharacterChunker(20).chunk("Rome is old.\n\nIt is a big city.")
+        ['Rome is old.', 'It is a big city.']
     """
 
     name = "recursive"
@@ -384,10 +391,19 @@ def _separators(separators: str | Sequence[str]) -> tuple[tuple[str, ...], Side]
 class FixedTokenChunker(SpanChunker):
     """Cuts a text every ``tokens`` tokens; ``overlap`` tokens are repeated in the next chunk.
 
-    The default tokenizer is ``cl100k`` where the extra ``tokens`` is installed, else ``words``: about nine of
-    its tokens are ten of ``cl100k`` in English. The chunker's name says which. A chunk never ends inside a
-    character, even where a token does (byte pairs cut emoji): the character goes with the chunk that has its
-    last token.
+    A chunk never ends inside a character, even where a token does (byte pairs cut emoji): the character goes
+    with the chunk that has its last token.
+
+    Args:
+        tokens: Number of tokens per chunk.
+        overlap: Number of tokens that are repeated in the next chunk.
+        tokenizer: Tokenizer; by default ``cl100k`` if the extra ``tokens`` is installed, else ``words``, of
+            which about nine are ten of ``cl100k`` in English. The chunker's name has it.
+
+    Example:
+        >>> from rag_evaluation_framework import FixedTokenChunker
+        >>> FixedTokenChunker(3, tokenizer="words").chunk("One two three four five six")
+        ['One two three', ' four five six']
     """
 
     name = "fixed"
@@ -453,10 +469,14 @@ def joined(sentences: SpanList, measure: Measure, *, size: int, overlap: int = 0
 class SemanticChunker(SpanChunker):
     """Cuts a text between sentences whose neighbourhoods have the most different embeddings.
 
-    Every sentence is embedded together with ``buffer`` sentences on either side. Where the cosine distance of
-    two neighbours is above the ``percentile`` of all distances in the document, a chunk ends (the method that
-    Greg Kamradt described in "5 Levels of Text Splitting", 2024, with his percentile). What is longer than
-    ``chunk_size`` characters is cut again, between sentences where that is enough.
+    A chunk ends where the cosine distance of two neighbors is above the percentile (the method that Greg
+    Kamradt described in "5 Levels of Text Splitting", 2024, with his percentile).
+
+    Args:
+        embedder: Embedder of the sentences.
+        percentile: Percentile of all distances in the document above which a chunk ends.
+        buffer: Number of sentences on either side that are embedded with each sentence.
+        chunk_size: Maximum characters of a chunk; longer ones are cut again, between sentences if possible.
     """
 
     name = "semantic"

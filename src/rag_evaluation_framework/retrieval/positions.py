@@ -30,12 +30,14 @@ class UnplacedChunkWarning(UserWarning):
 
 
 class ChunkerPositionAdapter:
-    """Makes a chunker position-aware by finding its chunks in the document.
+    """A chunker that finds the positions of another chunker's chunks in the document.
 
-    A chunk whose text stands in several possible places has ``ambiguous`` in its metadata: it is put where it
-    most likely is, and that may be wrong. One that is found only with other white space has the document's
-    characters as its content. What is not found at all is warned about once a document, counted in
-    ``unplaced`` and left out.
+    A chunk whose text is in several possible places has ``ambiguous`` in its metadata: its position is the
+    most likely one. A chunk that is found only with other white space has the document's characters as its
+    content. A chunk that is not found is left out, with a warning per document, and counted in ``unplaced``.
+
+    Args:
+        chunker: A chunker without positions.
     """
 
     def __init__(self, chunker: Chunker) -> None:

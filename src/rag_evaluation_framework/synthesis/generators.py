@@ -52,11 +52,15 @@ _USUAL_QUALITY = QualityControl()
 
 
 class SyntheticDataGenerator(ABC, Generic[GroundTruthT]):
-    """Has a language model write questions about a corpus, with their ground truth.
+    """A generator of questions about a corpus with their ground truth, by a language model.
 
-    ``llm_client`` is an OpenAI client, an object with ``complete(prompt)``, a function from a prompt to a
-    text, or a chat model. ``model`` is what an OpenAI client is asked for, and how results name the others.
-    ``max_characters`` are shown to it at once; longer documents are cut at their headings.
+    Args:
+        llm_client: An OpenAI client, an object with ``complete(prompt)``, a function from a prompt to a text,
+            or a chat model.
+        corpus: The documents.
+        model: Name of the model: required by an OpenAI client, printed in results for others.
+        max_characters: Maximum characters per request; longer documents are cut at their headings.
+        concurrency: Maximum number of requests at a time.
     """
 
     level: Level
@@ -160,10 +164,16 @@ def _complete(generation: Generation) -> Dataset:
 
 
 class ChunkLevelDataGenerator(SyntheticDataGenerator[ChunkLevelGroundTruth]):
-    """Generates questions whose relevant chunks are known by their ids.
+    """A generator of questions whose relevant chunks are known by their ids.
 
-    The model is shown the chunks with their ids and cites them, so the ground truth holds for this chunker.
-    ``options`` are those of every generator.
+    The model receives the chunks with their ids and cites them, so the ground truth is valid for this
+    chunker.
+
+    Args:
+        llm_client: As for :class:`SyntheticDataGenerator`.
+        corpus: The documents.
+        chunker: The chunker.
+        **options: Further arguments of :class:`SyntheticDataGenerator`.
     """
 
     level = "chunk"
@@ -185,9 +195,16 @@ class ChunkLevelDataGenerator(SyntheticDataGenerator[ChunkLevelGroundTruth]):
 
 
 class TokenLevelDataGenerator(SyntheticDataGenerator[TokenLevelGroundTruth]):
-    """Generates questions whose relevant passages are known to the character.
+    """A generator of questions whose relevant passages are known to the character.
 
-    No chunker is needed: the model is asked for passages, and each is found in its document.
+    No chunker is needed: the model quotes passages, and each is found in its document.
+
+    Args:
+        llm_client: As for :class:`SyntheticDataGenerator`.
+        corpus: The documents.
+        model: Name of the model.
+        max_characters: Maximum characters per request.
+        concurrency: Maximum number of requests at a time.
     """
 
     level = "token"
