@@ -65,7 +65,7 @@ RETRIEVERS.register("dense", f"{_ROOM}retrievers:DenseRetriever")
 RETRIEVERS.register("fused", f"{_ROOM}retrievers:FusedRetriever")
 
 INDEXES: Registry[Callable[..., Any]] = Registry("index")
-"""Those that exist already; what is built is searched as it is."""
+"""Indexes that exist already, by name; they are searched and not built."""
 INDEXES.register("chroma", f"{_ADAPTERS}chroma_store:existing_collection", extra="chroma")
 INDEXES.register("pgvector", f"{_ADAPTERS}pgvector_store:existing_table", extra="pgvector")
 INDEXES.register("qdrant", f"{_ADAPTERS}qdrant_store:existing_collection", extra="qdrant")
@@ -126,11 +126,11 @@ TARGETS.register("python", "rag_evaluation_framework.evaluation.targets:PythonCa
 TARGETS.register("recorded", "rag_evaluation_framework.evaluation.targets:RecordedAnswers")
 
 JUDGES: Registry[Callable[..., Any]] = Registry("judge")
-"""Who judges, by name: ``openai`` for any model behind such an endpoint, or a client of another package's."""
+"""Judges by name: ``openai`` for any model behind such an endpoint, or the client of another package."""
 JUDGES.register("openai", "rag_evaluation_framework.adapters.openai:OpenAIChatModel")
 
 METHODS: Registry[Callable[..., Any]] = Registry("method")
-"""Who decides what supports what, by name; ``judge`` and ``cascade(…)`` are made of what else is given."""
+"""Support methods by name; ``judge`` and ``cascade(…)`` are built from the other arguments."""
 METHODS.register("lexical", "rag_evaluation_framework.judging.lexical_support:LexicalSupport")
 METHODS.register("entailment", f"{_ADAPTERS}pair_models:entailment")
 

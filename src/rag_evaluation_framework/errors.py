@@ -434,7 +434,7 @@ class Problems:
 # The problems of one file, collected so that a user hears of all of them at once.
 
 MAX_ISSUES = 100
-"""Of a file with more problems than this, the first are shown and the rest counted."""
+"""Maximum number of problems of a file that are shown; the rest are counted."""
 
 
 class FileProblems:
@@ -536,7 +536,7 @@ _FULL = (ENOSPC, EDQUOT)
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Tell whether the disk, or what a user may keep on it, is full: with more room, the same would do."""
+    """Return True if the disk, or what a user may keep on it, is full: with more room, the same would do."""
     return isinstance(error, OSError) and error.errno in _FULL
 
 

@@ -288,7 +288,7 @@ class Registry(Generic[T]):
 
 
 def _may_declare(folder: str, section: bytes) -> bool:
-    """Tell whether a package in a folder of ``sys.path`` has a section of entry points; an archive may."""
+    """Return True if a package in a folder of ``sys.path`` has a section of entry points; an archive may."""
     try:  # the metadata of packages stand in *.dist-info, *.egg-info and EGG-INFO
         infos = Path(folder).glob("*-[iI][nN][fF][oO]/entry_points.txt")
         return Path(folder).is_file() or any(section in info.read_bytes() for info in infos)
@@ -302,7 +302,7 @@ def _package_of(point: Any) -> str:
 
 
 def plugin_at_fault(error: BaseException) -> str | None:
-    """Say in a line which plug-in an error came from: its kind, name and package; ``None`` if from none.
+    """Return the kind, name and package of the plug-in that an error came from, or ``None``.
 
     It is the one whose code was nearest to where the error arose.
     """

@@ -78,7 +78,7 @@ def counted_workers(workers: object) -> int:
 
 
 class Crew(msgspec.Struct, frozen=True):
-    """Who works: how many, and whether they are processes of this machine or workers of a Ray cluster.
+    """The workers of a run: their number, and the engine, processes of this machine or a Ray cluster.
 
     ``count`` is ``None`` for all cores but one, or for as many as a cluster at ``address`` has. Without an
     address, and without ``RAY_ADDRESS`` in the environment, Ray is started on this machine.
@@ -195,7 +195,7 @@ def packed_work(work: object) -> bytes | None:
 
 
 class Workers(Generic[Item, Result]):
-    """Does the same work for batches of items: in this process, and in others once that is worth it.
+    """A pool that does the same work for batches: in this process, and in others if that saves time.
 
     Who submits keeps the order by taking the results in the order of submission, and memory bounded by having
     no more than ``in_flight`` batches of ``batch_size`` under way. An item that takes less than
@@ -500,7 +500,7 @@ def _serve_batches(descriptor: int) -> None:
 
 
 class Bench:
-    """Where work is done: at the other end of a connection, or on a machine of a cluster."""
+    """The working side of a worker: in another process, or on a machine of a cluster."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         collect_seldom()

@@ -76,7 +76,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     body: Mapping[str, Any] | None = None
     method: str = "POST"
     paths: Mapping[str, str] = {}
-    """Where the parts of the reply stand, as far as the agent says so itself."""
+    """Paths of the parts in the reply, as far as the agent publishes them."""
 
     @property
     def label(self) -> str:
@@ -105,7 +105,7 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reached(self) -> bool:
-        """Tell whether the agent gave any reply at all."""
+        """Return True if the agent gave any reply."""
         return self.status is not None
 
     def hints(self) -> list[str]:
@@ -252,7 +252,7 @@ async def _models(agent: HttpAgent, url: str, path: str | None, timeout: float) 
 
 
 def _says_little(outcome: Probe) -> bool:
-    """Tell whether what the agent says of itself may help: the path is wrong, or the shape of the input."""
+    """Return True if the agent's self-description may help: path or input shape is wrong."""
     is_path = outcome.failure is not None and outcome.failure.kind in _PATH_IS_WRONG
     return is_path or (outcome.candidate.protocol == "langserve" and outcome.status in _WRONG_INPUT)
 
@@ -286,7 +286,7 @@ async def asked(agent: HttpAgent, candidate: Candidate, message: str, *, timeout
 
 
 def _nearness(outcome: Probe) -> int:
-    """Tell how near an outcome is to an answer; of equals the first is taken."""
+    """Return a rank of an outcome: the higher, the nearer to an answer."""
     return 5 if outcome.failure is None else _NEARNESS.get(outcome.failure.kind, 1)
 
 
@@ -547,7 +547,7 @@ def _schema(schema: Any, document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def describe_reply(outcome: Probe) -> str:
-    """Say in a few words what came back."""
+    """Return a short description of a reply."""
     if outcome.failure is None:
         return "answered"
     status = f"{outcome.status} " if outcome.status else ""

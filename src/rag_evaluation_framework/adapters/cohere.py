@@ -35,7 +35,7 @@ EMBEDDING_MODEL = "embed-v4.0"
 BASE_URL = "https://api.cohere.com"
 KEY_VARIABLES = ("CO_API_KEY", "COHERE_API_KEY")
 ADDRESS_VARIABLE = "CO_API_URL"
-"""Where the SDK itself looks for another address than Cohere's."""
+"""Environment variable in which the SDK looks for another address than Cohere's."""
 EXTRA = "cohere"
 
 # https://cohere.com/pricing: a search is one query with up to so many documents to be ranked.

@@ -91,7 +91,7 @@ GPU_MARK = "_uses_the_gpu_there_is"
 _LOADED = frozenset({"_model", "_prompts", "_tokenizer", "_of_template"})
 LOADED_MODELS: WeakValueDictionary[str, DeviceModel] = WeakValueDictionary()
 DEVICES_OF_WORKERS: dict[str, set[str]] = {}
-"""Where the copies of a model work that were sent to workers, by its text."""
+"""Devices of a model's copies in workers, by the model's text."""
 
 
 class DeviceModel:
@@ -114,7 +114,7 @@ class DeviceModel:
 
     @property
     def device(self) -> str | None:
-        """Where the model works, in workers where they do; not known before it is loaded."""
+        """Return the device of the model, or of its copies in workers, once it is loaded."""
         if str(self) in DEVICES_OF_WORKERS or "_model" not in self.__dict__:
             return ", ".join(sorted(DEVICES_OF_WORKERS.get(str(self), ()))) or None
         kind, torch = str(self._model.device).partition(":")[0], sys.modules.get("torch")

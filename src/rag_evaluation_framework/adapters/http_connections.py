@@ -53,7 +53,7 @@ def _not_connected(error: Exception) -> TargetError:
 
 
 class Place(NamedTuple):
-    """Where a request goes: one origin, what is asked for there, and the headers that follow from it."""
+    """The destination of a request: the origin, the path and query, and the headers that depend on them."""
 
     scheme: str
     host: str
@@ -257,7 +257,7 @@ class Connection(asyncio.Protocol):
         return piece
 
     def may_be_used_again(self) -> bool:
-        """Tell whether the exchange is complete, and the server leaves the connection open."""
+        """Return True if the exchange is complete, and the server leaves the connection open."""
         self.used_at = time.monotonic()
         return self.is_open and self._may_stay and not self._pieces and self._error is None
 

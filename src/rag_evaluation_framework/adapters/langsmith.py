@@ -199,7 +199,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 # reading, what LangSmith itself adds is taken out again: a sample comes back as it was uploaded.
 
 SAMPLE_ID = "rag_eval_id"
-"""Where an example's metadata have the id of the sample that it was made from."""
+"""Metadata key of an example with the id of its sample."""
 
 SPLIT = "dataset_split"
 _DEFAULT_SPLIT = ["base"]
@@ -249,7 +249,7 @@ def made_at(example: Mapping[str, Any]) -> datetime:
 # Examples are read by LangSmith's dialect, as if they stood in a file, in the order in which they were made.
 
 RUNTIME = "runtime"
-"""Where a dataset's metadata have the machine that uploaded it; the SDK adds it."""
+"""Metadata key of a dataset with the machine that uploaded it; the SDK adds it."""
 
 
 def read_langsmith_dataset(name: str) -> HostedDataset:

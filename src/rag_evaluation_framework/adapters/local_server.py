@@ -225,7 +225,7 @@ class _Handler(BaseHTTPRequestHandler):
         return "rag-eval"
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing: the address has the secret in it."""
+        """Log nothing: the address contains the secret."""
 
 
 class _Place(NamedTuple):

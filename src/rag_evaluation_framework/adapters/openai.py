@@ -388,7 +388,7 @@ class OpenAIChatModel:
 
     @property
     def endpoint(self) -> dict[str, Any]:
-        """Where the model is asked, and with which settings."""
+        """Return the address and the settings of the model."""
         return {"url": shown_address(self._url), **self._settings.to_dict()}
 
     @property

@@ -103,7 +103,7 @@ def entailment(
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """Where a model's files are: the weights, and the folder of its configuration and tokenizer."""
+    """The files of a model: the weights, and the folder of its configuration and tokenizer."""
 
     name: str
     weights: Path

@@ -30,7 +30,7 @@ from rag_evaluation_framework.files.project_root import in_project
 # The citations of a dataset as annotations: its ground truth where nobody has annotated it apart.
 
 ANNOTATOR = "dataset"
-"""Who has annotated: the dataset itself."""
+"""Annotator name for annotations of the dataset itself."""
 
 
 def truth_of_dataset(dataset: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def precedence(text: str) -> tuple[Any, ...]:
 
 
 def same_version(one: str, other: str) -> bool:
-    """Tell whether two texts name one version: ``v1.0.0``, ``1.0`` and ``1.0.0`` do."""
+    """Return True if two texts name one version: ``v1.0.0``, ``1.0`` and ``1.0.0`` do."""
     version = parse_version(one)
     return one == other if version is None else version == parse_version(other)
 
@@ -170,7 +170,7 @@ class CatalogueEntry(msgspec.Struct, frozen=True):
 
 
 def reason(error: RagEvalError) -> str:
-    """Say in one line why a file cannot be used: its first problem, and how many more there are."""
+    """Return the reason why a file cannot be used: its first problem and the number of others."""
     first, *more = str(error).splitlines() or [type(error).__name__]
     return f"{first} (and {len(more):,} more)" if more else first
 

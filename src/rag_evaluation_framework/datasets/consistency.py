@@ -18,7 +18,7 @@ _BLANKS_AND_DOTS = re.compile(r"[\s.…]*\Z")
 
 
 def says_nothing(text: str) -> bool:
-    """Tell whether a text is blank or only dots, which stand for something left out.
+    """Return True if a text is blank or only dots, which stand for something left out.
 
     >>> says_nothing(" … "), says_nothing("...?")
     (True, False)

@@ -125,7 +125,7 @@ def made_id(sample: Sample) -> str:
 
 
 def needs_no_id(sample: Sample) -> bool:
-    """Tell whether the sample's id is the one its question gives, and so need not be written down."""
+    """Return True if the sample's id is the one its question gives, and so need not be written down."""
     if not is_made_id(sample.id):
         return sample.id == UNNAMED
     return sample.id.startswith(made_id(sample))
@@ -213,7 +213,7 @@ def digest_of(identifier: str) -> int:
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """Where a dialect of ours stands, and what its files are called, laid out like and hold."""
+    """The place of a dialect of ours, and the names, layouts and content of its files."""
 
     place: str
     """Its module in this room, and its name there."""
@@ -237,7 +237,7 @@ class Signature(msgspec.Struct, frozen=True):
         return self.place.startswith("foreign_files:")
 
     def fits(self, preview: Preview) -> bool:
-        """Tell whether a file that begins like this is of this dialect."""
+        """Return True if a file that begins like this is of this dialect."""
         has = preview.record.__contains__
         if preview.layout == "table":
             return any(
@@ -434,7 +434,7 @@ def _first_has(rows: Any, name: str) -> bool:
 
 
 def _is_answered(record: Mapping[str, Any]) -> bool:
-    """Tell an example with answers, or a run, from one that only says what is relevant to a query."""
+    """Return True for an example with answers or a run, False for relevance labels only."""
     said = set(record["outputs"]) if isinstance(record.get("outputs"), Mapping) else set()
     return "run_type" in record or bool(said - {"relevant_chunk_ids", "spans", "metadata"})
 
@@ -450,7 +450,7 @@ def _is_span_context(context: Any) -> bool:
 
 Record = dict[str, Any]
 FieldMap: TypeAlias = Mapping[str, str | None]
-"""Which field of plain rows holds which part; nothing of a part that is not read."""
+"""Field of plain rows for each part; ``None`` for a part that is not read."""
 OnError = Callable[[InputError], None]
 
 PLACES = "read from"

@@ -62,7 +62,7 @@ class _Table(NamedTuple):
     """The names that people use, as :func:`normal` writes them."""
 
     ranks: Mapping[str, Mapping[str, int]]
-    """Of each part its names, the surest with the lowest number."""
+    """Names of each part, the surest with the lowest number."""
     part_of: Mapping[str, str]
     texts: Mapping[str, int]
     names: Mapping[str, int]
@@ -75,7 +75,7 @@ class _Table(NamedTuple):
     aside: frozenset[str]
     times: frozenset[str]
     heads: Mapping[str, frozenset[str]]
-    """Of a part the words that its name may end in."""
+    """Last words of names, by part."""
     expecting: frozenset[str]
 
 
@@ -256,7 +256,7 @@ def decoded_checks(value: Any) -> Any:
 
 
 class Message(NamedTuple):
-    """Who says what; ``text`` is ``None`` where a message has no text, as one that only calls a tool."""
+    """A chat message; ``text`` is ``None`` where it has no text, as one that only calls a tool."""
 
     role: str
     text: str | None

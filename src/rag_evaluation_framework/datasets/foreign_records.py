@@ -58,7 +58,7 @@ _DECLINING = "is-refusal"
 
 
 class Fields(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the records of a tool have each field of a sample: paths in the order they are tried.
+    """The paths of each sample field in the records of a tool, in the order they are tried.
 
     The first is where the field is written.
     """
@@ -142,7 +142,7 @@ class Fields(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _places(self, found: Mapping[str, _Read]) -> Record:
-        """Say where and how fields were written, of those elsewhere than usual or in another form."""
+        """Return the place and form of fields that differ from the usual ones."""
         marks: dict[str, Any] = {
             name: {read.path: {read.form: {}} if read.form else {}}
             for name, read in found.items()

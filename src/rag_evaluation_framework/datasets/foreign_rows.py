@@ -1,4 +1,4 @@
-"""Where the files of other tools have their rows: below a key, in an archive, in the events of a log.
+"""The rows in files of other tools: below a key, in an archive, in the events of a log.
 
 A log or a result is reduced to what samples hold: what was asked, retrieved, answered and expected.
 """

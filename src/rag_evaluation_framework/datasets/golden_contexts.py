@@ -1,4 +1,4 @@
-"""Where golden contexts stand in their sources, scene by scene."""
+"""The places of golden contexts in their sources, scene by scene."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class _Line(msgspec.Struct, Spanned, frozen=True):
     style: str
     """``#``, ``word``, an opening bracket or ``""``: the outermost decoration."""
     level: int
-    """Of a Markdown heading, else 0."""
+    """Level of a Markdown heading, else 0."""
 
     @property
     def slashes(self) -> int:
@@ -126,7 +126,7 @@ class SourceText:
         return self.text.count("\n", 0, position) + 1
 
     def _is_nested(self, index: int, wanted: str) -> bool:
-        """Tell whether a Markdown heading and those around it spell a header with slashes."""
+        """Return True if a Markdown heading and those around it spell a header with slashes."""
         parts = wanted.split("/")
         level = self._lines[index].level + 1
         for line in reversed(self._lines[: index + 1]):

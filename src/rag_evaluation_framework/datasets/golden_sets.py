@@ -42,7 +42,7 @@ _FILE_FIELDS = ("file", "file_name", "path", "source", "source_path")
 
 
 class GoldenContext(msgspec.Struct, frozen=True):
-    """Where the truth stands: a snippet under a header of a file, or all that stands under the header.
+    """The place of an expected passage: a snippet under a header of a file, or the whole section.
 
     What is missing is ``None``; ``is_open`` is a snippet that has still to be filled in.
     """
@@ -53,7 +53,7 @@ class GoldenContext(msgspec.Struct, frozen=True):
     file_field: str
     header_field: str
     path: str
-    """Where it is in its record: ``golden_context[1]``."""
+    """Path in its record: ``golden_context[1]``."""
     is_open: bool = False
 
 

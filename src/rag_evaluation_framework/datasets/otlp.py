@@ -79,7 +79,7 @@ class _WrongError(Exception):
 
 
 def holds_spans(record: Mapping[str, Any]) -> bool:
-    """Tell whether a record, or the beginning of a document, is one of spans."""
+    """Return True if a record, or the beginning of a document, is one of spans."""
     if any(name in record for name in ("resourceSpans", "resource_spans", "scopeSpans", "scope_spans")):
         return True
     context = record.get("context")
@@ -117,7 +117,7 @@ def _file_spans(file: Path, on_issue: OnIssue) -> Iterator[Span | Unreadable]:
 
 
 def _is_lines(file: Path) -> bool:
-    """Tell whether one of the first lines is a whole record; of a document, no line is."""
+    """Return True if one of the first lines is a whole record; of a document, no line is."""
     with open_reading(file, max_line_bytes=None, pipe=True) as stream:
         for _, line in islice(numbered_lines(stream, file=str(file)), _LOOKED_AT):
             try:

@@ -72,7 +72,7 @@ class Lengths:
 
 
 class Coverage(msgspec.Struct, frozen=True):
-    """Which documents the queries need. ``documents`` is ``None`` where the file does not hold any."""
+    """The documents that the queries need. ``documents`` is ``None`` where the file does not have any."""
 
     relevant: int
     documents: int | None = None
@@ -101,9 +101,9 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     lengths: Mapping[str, Lengths] = {}
     coverage: Coverage | None = None
     files: Mapping[str, int] = {}
-    """Of a folder of documents: files by suffix."""
+    """Number of files in a folder of documents, by suffix."""
     unreadable: tuple[str, ...] = ()
-    """Of a folder of documents: files whose text cannot be read."""
+    """Files in a folder of documents whose text cannot be read."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as a plain value."""

@@ -1,4 +1,4 @@
-"""Which dialect or kind a file is, or comes nearest to."""
+"""The detection of a file's dialect or kind, or of the nearest one."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _recognised(path: Path) -> Dialect:
 
 
 def _of_traces(folder: Path) -> str | None:
-    """Tell whether the files of a folder are traces, as the first of them are."""
+    """Return the dialect of a folder of traces, detected from its first files."""
     for path in islice(access.data_files(folder), _LOOKED_INTO):
         try:
             if any(_fits("traces", preview) for preview in previews(path)):
@@ -307,7 +307,7 @@ def _fits(name: str, preview: Preview) -> bool:
 
 
 def is_named_for(path: Path, dialect: str) -> bool:
-    """Tell whether a file has a name that is usual for a dialect."""
+    """Return True if a file has a name that is usual for a dialect."""
     return access.plain_name(path).endswith(usual_endings(dialect))
 
 

@@ -1,4 +1,4 @@
-"""Which field of somebody's rows holds what: guessed from common names, said, and changed by a map.
+"""The mapping of rows' fields to parts of a sample: guessed from common names, given, or changed by a map.
 
 A row is a dictionary as JSON has it. ``RowReading.fields`` has for each part of a sample where it stands:
 a column (``query``), a path (``result.answer``, ``chunks[*].content``) or numbered columns (``context_*``).
@@ -57,7 +57,7 @@ _FEWEST_CHARACTERS = 20
 
 
 class RowReading(msgspec.Struct, frozen=True):
-    """Where the parts of rows stand, and how many rows there are of which kind, once that is known."""
+    """The places of the parts in rows, and the numbers of rows of each kind, once known."""
 
     name: str
     fields: Mapping[str, str]
@@ -294,7 +294,7 @@ def _readable_names(place: str, values: list[Any]) -> str | None:
 
 
 def _mostly(told: Iterable[bool]) -> bool:
-    """Tell whether more of the values than not are of a kind: what the others are is reported of each."""
+    """Return True if more of the values than not are of a kind: what the others are is reported of each."""
     known = list(told)
     return sum(known) * 2 > len(known)
 
@@ -352,7 +352,7 @@ def _settle_answer(found: dict[str, str], asked: FieldMap, places: Mapping[str, 
 
 
 def _ends_with_answer(values: Iterable[Any]) -> bool:
-    """Tell whether messages end with one of the assistant."""
+    """Return True if messages end with one of the assistant."""
     last = [value[-1] for value in values if isinstance(value, list) and value]
     return any(isinstance(each, dict) and each.get("role") in ("assistant", "ai") for each in last)
 

@@ -1,4 +1,4 @@
-"""Where rows come from: files of any layout, workbooks, frames, datasets, columns; each as JSON has it."""
+"""The sources of rows: files of any layout, workbooks, frames, datasets, columns; each as JSON values."""
 
 from __future__ import annotations
 

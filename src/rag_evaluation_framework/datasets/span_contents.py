@@ -77,7 +77,7 @@ class Retrieved(NamedTuple):
     names: tuple[str, ...]
     score: float | None
     start: int | None
-    """Where its text begins in the document of its first name."""
+    """Position of its text in the document of its first name."""
 
 
 class Content(msgspec.Struct):

@@ -59,7 +59,7 @@ _MISTYPED = 0.85
 
 
 class EvaluationConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a project's evaluation data are: its documents, the raw records, and the files built from them.
+    """The paths of a project's evaluation data: its documents, raw records, and the files built from them.
 
     By default the paths are those of the project in the current folder. :meth:`from_file` gives those of a
     configuration's project, as seen from the current folder.

@@ -35,7 +35,7 @@ QUESTION_NAMES = ("instruction", "question")
 REFERENCE_NAMES = ("expected_response", "reference_answer", "reference_summary", "answer", "response")
 _RETRIEVAL_NAMES = frozenset({"contexts", "sources", "retrieved", "citations"})
 CHUNK_IDS = "selected_chunk_ids"
-"""Where the metadata of a raw record names the chunks that hold the answer."""
+"""Metadata field, in a raw record, with the ids of the chunks that have the answer."""
 
 # Where a retrieved citation may say its own number.
 _NUMBER_FIELDS = ("number", "index", "label", "id")
@@ -89,7 +89,7 @@ def retrieval_record(record: Mapping[str, Any]) -> Record:
 
 
 def is_texts(value: Any) -> bool:
-    """Tell whether a value is a list of texts that is not empty."""
+    """Return True if a value is a list of texts that is not empty."""
     return isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)
 
 
@@ -103,7 +103,7 @@ SPLITS: Mapping[str, Callable[[Mapping[str, Any]], Record]] = {
 
 
 def reason_to_drop(mapped: Mapping[str, Any]) -> str | None:
-    """Say why a split's record is of no use: it asks nothing, or has nothing to compare an answer with."""
+    """Return the problem with a split's record: no question, or nothing to compare with."""
     if not (mapped.get("question") or mapped.get("instruction")):
         return "missing_question"
     if "relevant_chunk_ids" in mapped:

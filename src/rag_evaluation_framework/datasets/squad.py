@@ -349,7 +349,7 @@ def _picked(value: Mapping[str, Any], names: tuple[str, ...]) -> Value:
 
 
 def _impossible(question: Value) -> Value:
-    """Say whether a question can be answered where its answers do not: none means that it cannot be."""
+    """Return ``is_impossible`` if it differs from the default: True without answers."""
     is_impossible = bool(question.get("is_impossible"))
     return {} if is_impossible == (not question["answers"]) else {"is_impossible": is_impossible}
 

@@ -29,7 +29,7 @@ MOST_OPEN_CHARACTERS = 32 << 20
 """So much of traces that are not finished is held in memory."""
 MOST_OPEN_TRACES = 20_000
 _REMEMBERED = 500_000
-"""Of so many finished traces it is known that they are, so that what comes too late is noticed."""
+"""Number of finished traces that are remembered, to detect spans that come too late."""
 _TOLERANCE = 1_000_000
 """Clocks that differ by a millisecond, in nanoseconds, are the same."""
 _SHOWN_DOUBTS = 10
@@ -42,10 +42,10 @@ class _Node(msgspec.Struct):
     content: Content
     service: str
     holds: int
-    """Which of the conditions it meets, a bit each."""
+    """Bits of the conditions that it meets."""
     children: list[_Node] = []
     start: int = 0
-    """When it began by the clock of its trace."""
+    """Start by the clock of its trace."""
 
 
 class _Open(msgspec.Struct):
@@ -289,7 +289,7 @@ class ReadTraces:
         )
 
     def _set_clocks(self, top: _Node) -> None:
-        """Say when each span began by one clock: none begins before its parent does."""
+        """Set the start of each span by one clock: none begins before its parent."""
         top.start = top.span.start or 0
         for node in _walked(top):
             span = node.span
@@ -330,7 +330,7 @@ def _beginning(trace: _Open) -> int:
 
 
 def _is_same(known: _Node, span: Span) -> bool:
-    """Tell whether a span says the same as one that is known."""
+    """Return True if a span says the same as one that is known."""
     one, other = known.span, span
     alike = (one.name, one.parent_id, one.start, one.end, one.error)
     return alike == (other.name, other.parent_id, other.start, other.end, other.error) and (

@@ -66,7 +66,7 @@ def told_format(stream: BinaryIO, file: str) -> tuple[Format, Iterable[bytes]]:
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """Which columns a line has. BEIR ids may hold spaces, so only a tab parts them."""
+    """The columns of a line. BEIR ids may contain spaces, so only a tab separates them."""
 
     columns: tuple[str, ...]
     query: int
@@ -149,7 +149,7 @@ class Table:
 
 
 def document_again(query: str, document: str, line: int) -> Issue:
-    """Say that a document stands twice among those of a query."""
+    """Return the issue of a document that is listed twice for a query."""
     found = f"duplicate {shown(document)} for query {shown(query)}"
     return Issue("duplicate-document", "unique documents per query", found, line=line)
 

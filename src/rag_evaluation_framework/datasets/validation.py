@@ -327,7 +327,7 @@ def _sample_issues(path: Path, told: str, *, lenient: bool, given: FieldMap | No
 
 
 def _is_dataset(folder: Path) -> bool:
-    """Tell whether a folder as a whole is one dataset."""
+    """Return True if a folder as a whole is one dataset."""
     try:
         recognition.told_format(folder)
     except InputError:

@@ -113,7 +113,7 @@ def write_document(value: Any, path: str | Path) -> None:
 
 
 def is_named_yaml(path: str | Path) -> bool:
-    """Tell whether a name, compressed or not, is that of a YAML file."""
+    """Return True if a name, compressed or not, is that of a YAML file."""
     return plain_name(path).endswith(_YAML_SUFFIXES)
 
 

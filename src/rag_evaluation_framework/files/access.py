@@ -448,7 +448,7 @@ def check_encoding(path: Path, *, texts_only: bool = False) -> None:
 
 
 def _decodes(data: bytes) -> bool:
-    """Tell whether bytes, which may end within a character, are UTF-8."""
+    """Return True if bytes, which may end within a character, are UTF-8."""
     try:
         data.decode()
     except UnicodeDecodeError as error:
@@ -494,7 +494,7 @@ def _holds_run(folder: Path) -> bool:
 
 
 def is_there(path: str | Path) -> bool:
-    """Tell whether there is anything at a path; a name that nothing can have leads nowhere."""
+    """Return True if there is anything at a path; a name that nothing can have leads nowhere."""
     try:
         Path(path).stat()
     except (OSError, ValueError):
@@ -517,7 +517,7 @@ def check_regular(path: Path, *, within: Path | None = None) -> None:
 
 
 def _repeats(path: Path, inside: Path) -> bool:
-    """Tell whether a link leads to a file of the folder, which is met under its own name."""
+    """Return True if a link leads to a file of the folder, which is met under its own name."""
     return path.is_symlink() and path.exists() and path.resolve().is_relative_to(inside)
 
 
@@ -548,7 +548,7 @@ def stamp_of(path: Path) -> list[int] | None:
 
 
 def is_settled(stamp: list[int], *, since: int = _TICK_NS) -> bool:
-    """Tell whether so many nanoseconds ago a file was already as its stamp has it."""
+    """Return True if so many nanoseconds ago a file was already as its stamp has it."""
     return max(stamp[1:3]) < time.time_ns() - since
 
 

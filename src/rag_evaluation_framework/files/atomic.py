@@ -391,7 +391,7 @@ def _commit(folder: Path, files: Sequence[StagedFile]) -> None:
 
 
 def _finish_records(folder: Path) -> list[Path]:
-    """Do the renames of a folder's records that are still to be done; return the targets."""
+    """Finish the pending renames of a folder's records and return the targets."""
     targets = []
     for record in _named(folder, _RECORD_NAME):
         renames = _renames_in(record)

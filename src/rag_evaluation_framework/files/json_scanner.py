@@ -73,7 +73,7 @@ def too_deep(path: Sequence[str | int] = (), *, line: int | None = None) -> Limi
 
 
 def has_lone_surrogate(text: str) -> bool:
-    """Tell whether a string holds half of a surrogate pair, which no UTF-8 file can."""
+    """Return True if a string holds half of a surrogate pair, which no UTF-8 file can."""
     try:
         return not text.isascii() and not text.encode()
     except UnicodeEncodeError:

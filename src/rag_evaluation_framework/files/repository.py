@@ -1,4 +1,4 @@
-"""Which branch and commit a folder stands at, read from the files of its repository.
+"""The branch and commit of a folder, read from the files of its repository.
 
 Where machines that build check a commit out without its branch, they name the branch in the environment.
 """

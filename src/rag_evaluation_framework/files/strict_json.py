@@ -181,7 +181,7 @@ _pairs_decoder = json.JSONDecoder(object_pairs_hook=_distinct)
 
 
 def _is_too_deep(raw: bytes) -> bool:
-    """Tell whether a valid text nests beyond the limit, by peeling brackets off it level by level."""
+    """Return True if a valid text nests beyond the limit, by peeling brackets off it level by level."""
     without_escapes = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
     marks = without_escapes.translate(_ONE_KIND_OF_BRACKET, _ALL_BUT_BRACKETS_AND_QUOTES)
     brackets = b"".join(marks.split(b'"')[::2])

@@ -77,9 +77,9 @@ class AnswerPatterns(msgspec.Struct, frozen=True):
     places: Mapping[Expression, int]
     """To which of the patterns an expression belongs."""
     by_cue: Mapping[Cue, Set[Expression]]
-    """Those that are worth trying where a text has the cue."""
+    """Patterns to try if a text has the cue."""
     always: Set[Expression]
-    """Those without a cue."""
+    """Patterns without a cue."""
 
     def worth_trying(self, text: str) -> set[Expression]:
         """Return the expressions whose cues are in a folded text, and those that have none."""
@@ -184,7 +184,7 @@ def besides(name: str) -> re.Pattern[str]:
 
 
 def goes_on_to_answer(text: str, found: tuple[int, int]) -> bool:
-    """Tell whether a folded text answers after the characters found in it.
+    """Return True if a folded text answers after the characters found in it.
 
     "I have no figures, but two thousand people came" does.
     """
@@ -197,7 +197,7 @@ def goes_on_to_answer(text: str, found: tuple[int, int]) -> bool:
 
 
 def answers_before(text: str, found: tuple[int, int], *, pattern: AnswerPattern, asked: str) -> bool:
-    """Tell whether a folded text has answered, or complied, before the characters that the pattern found.
+    """Return True if a folded text has answered, or complied, before the characters that the pattern found.
 
     "Two thousand came; the documents do not say when" has. Words of the question do not count.
     """
@@ -217,7 +217,7 @@ def answers_before(text: str, found: tuple[int, int], *, pattern: AnswerPattern,
 
 
 def takes_up_the_question(text: str, found: tuple[int, int], *, asked: str) -> bool:
-    """Tell whether the statement found speaks of something asked that the text before has not spoken of.
+    """Return True if the statement found speaks of something asked that the text before has not spoken of.
 
     "Encryption in transit is TLS. Encryption at rest is not discussed" does when encryption at rest was asked
     about: what stands before is beside the point.
@@ -243,7 +243,7 @@ def _keys_told(text: str) -> set[str]:
 
 
 def _begins_with_the_answer(text: str, start: int, asked: str) -> bool:
-    """Tell whether the text begins with a yes, a number or a few words that are an answer: "Eight kilos."."""
+    """Return True if the text begins with a yes, a number or a brief answer: "Eight kilos."."""
     if besides("at_once").match(text, 0, start):
         return True
     if besides("no_at_once").match(text, 0, start) and besides("yes_or_no").match(asked):
@@ -340,12 +340,12 @@ def _by_patterns(answer: _FoldedAnswer, asked: str) -> AnswerClass:
 
 
 def _is_supposed(text: str, match: re.Match[str], pattern: AnswerPattern) -> bool:
-    """Tell whether the match stands in a condition: "If the date is missing, today's is taken"."""
+    """Return True if the match stands in a condition: "If the date is missing, today's is taken"."""
     return pattern.kind == "dont_know" and besides("condition").search(text, 0, match.start()) is not None
 
 
 def _may_answer(pattern: AnswerPattern, asked: str) -> bool:
-    """Tell whether the pattern counts as a reply to what was asked."""
+    """Return True if the pattern counts as a reply to what was asked."""
     if pattern.unless_asked is not None and pattern.unless_asked.compiled.search(asked):
         return False
     return pattern.when_asked is None or pattern.when_asked.compiled.search(asked) is not None
@@ -397,7 +397,7 @@ class _FoldedAnswer:
         return sorted(found, key=re.Match.start)
 
     def quotes(self, match: re.Match[str]) -> bool:
-        """Tell whether the match begins in quotation marks, or ends in a title: 书名是《我不知道》."""
+        """Return True if the match begins in quotation marks, or ends in a title: 书名是《我不知道》."""
         quoted = any(each.start() < match.start() < each.end() for each in _QUOTATION.finditer(self.text))
         return quoted or any(each.start() < match.end() < each.end() for each in _TITLE.finditer(self.text))
 

@@ -156,7 +156,7 @@ class AnswerEvidence:
         return any(goes_on for _, goes_on in told_besides_refusing(self._sample, self._answer))
 
     def _has_new_number(self, text: str) -> bool:
-        """Tell whether a text has a number that the question has not; those of a list are none."""
+        """Return True if a text has a number that the question has not; those of a list are none."""
         asked = {value for each in quantities(self._sample.question) for value in each.values}
         numbers = (each for each in quantities(_COUNTED_UP.sub("", text)) if not each.is_vague)
         return any(asked.isdisjoint(each.values) for each in numbers)
@@ -181,7 +181,7 @@ class AnswerEvidence:
 
     @property
     def class_by(self) -> Literal["judge", "words"]:
-        """Who says whether the answer answers at all."""
+        """Return the source of the answer's class."""
         return self._class[1]
 
     @property

@@ -65,7 +65,7 @@ def class_of_answer(sample: Sample, answer: str) -> AnswerClass:
 
 
 def expects_refusal(sample: Sample) -> bool:
-    """Tell whether a sample says that it expects a refusal."""
+    """Return True if a sample says that it expects a refusal."""
     return isinstance(sample.expectation, Refusal)
 
 
@@ -79,7 +79,7 @@ def may_be_declined(sample: Sample) -> bool:
 
 
 def reference_declines(sample: Sample) -> bool:
-    """Tell whether the reference refuses, or does not know: "The guide does not mention dogs"."""
+    """Return True if the reference refuses, or does not know: "The guide does not mention dogs"."""
     reference = sample.reference or ""
     return bool(reference.strip()) and class_by_patterns(reference, sample.question).kind in DECLINED
 
@@ -91,7 +91,7 @@ def unmeasured_language(sample: Sample, answer: str) -> str | None:
 
 
 def is_the_reference(sample: Sample, answer: str) -> bool:
-    """Tell whether a sample expects an answer and this is it, up to case, width, white space, final marks."""
+    """Return True if the answer is the reference, up to case, width, white space, final marks."""
     if sample.reference is None or isinstance(sample.expectation, Refusal):
         return False
     expected = literal(sample.reference).rstrip(_FINAL_MARKS)
@@ -99,7 +99,7 @@ def is_the_reference(sample: Sample, answer: str) -> bool:
 
 
 def is_the_refusal(sample: Sample, answer: str) -> bool:
-    """Tell whether a sample says how its refusal should sound, and this answer holds that text."""
+    """Return True if a sample says how its refusal should sound, and this answer holds that text."""
     expected = sample.expectation
     if not isinstance(expected, Refusal) or not expected.pattern:
         return False
@@ -184,7 +184,7 @@ class Reading:
 
     @property
     def no_claims_because(self) -> str:
-        """Why there are no claims, where there are none."""
+        """Return the reason why there are no claims, if there are none."""
         if self.response.is_empty:
             return "the answer is empty"
         return NOT_ANSWERED.get(self.answer_class.kind, "the answer claims nothing")

@@ -1,4 +1,4 @@
-"""Who decides what supports what, from a text; and cascades: each stage decides what it is sure of.
+"""Support methods by their text; and cascades, in which each stage decides the claims it is sure of.
 
 ``cascade(lexical, entailment(path=…), judge)`` asks the next stage only about the claims that the one before
 leaves open. A stage is sure outside its band of probabilities: at ``low`` or less a claim is not supported,
@@ -75,7 +75,7 @@ class Band(msgspec.Struct, frozen=True):
     """The share of the labelled claims that it leaves open."""
 
     def is_sure(self, verdict: ClaimVerdict) -> bool:
-        """Tell whether a verdict stands; one without a probability is as sure as it gets."""
+        """Return True if a verdict stands; one without a probability is as sure as it gets."""
         return verdict.probability is None or not self.low < verdict.probability < self.high
 
     def __str__(self) -> str:
@@ -117,7 +117,7 @@ class Cascade:
 
     @property
     def device(self) -> str | None:
-        """Where its local model runs, if it has one."""
+        """Return the device of its local model, if it has one."""
         return next((at for each in self.stages if (at := getattr(each.method, "device", None))), None)
 
     @property
@@ -169,7 +169,7 @@ def _short(name: str) -> str:
 
 
 def _is_measured(method: SupportMethod, claims: Sequence[Claim]) -> bool:
-    """Tell whether a stage knows the language: words were measured on English and Chinese only."""
+    """Return True if a stage knows the language: words were measured on English and Chinese only."""
     said = " ".join(claim.text for claim in claims)
     return method.name != LEXICAL_SUPPORT or foreign_language([said], ENGLISH_AND_CHINESE) is None
 
@@ -241,7 +241,7 @@ def fitted_band(
 
 
 def _holds(sources: Mapping[str, _Source], allowed: float, part: float) -> bool:
-    """Tell whether bands set to a part of what is allowed hold it on the source that was left out."""
+    """Return True if bands set to a part of what is allowed hold it on the source that was left out."""
     if len(sources) < _FEWEST_SOURCES:
         return True
     for name, left_out in sources.items():

@@ -360,11 +360,11 @@ class _Verdicts:
             }
 
     def supports(self, claim: Claim, cited: Cited) -> bool:
-        """Tell whether citations together support a claim; where nobody was asked, they do not."""
+        """Return True if citations together support a claim; where nobody was asked, they do not."""
         return self._known.get((claim, _texts(cited)), False)
 
     def is_correct(self, citation: OpenedCitation, claims: Iterable[Claim]) -> bool:
-        """Tell whether a citation alone supports one of the claims."""
+        """Return True if a citation alone supports one of the claims."""
         return any(self.supports(claim, [citation]) for claim in claims)
 
     def relevant(self, claim: Claim, cited: Cited) -> list[bool]:

@@ -57,7 +57,7 @@ class CountedCitations(msgspec.Struct, frozen=True):
 
     @property
     def source(self) -> str:
-        """Where they are from, in words."""
+        """Return a description of their source."""
         return "the answer" if self.are_written else "beside the answer"
 
     @property
@@ -92,7 +92,7 @@ class CitationVerdicts:
 
     @found_once
     def nothing_claimed_because(self) -> str | None:
-        """Why there is nothing to cite for, or ``None``; to refuse and not to know claim nothing."""
+        """Return the reason why nothing needs a citation, or ``None``; refusals have no claims."""
         if self._empty_because:
             return self._empty_because
         is_answer = self._reading.answer_class.kind == "answered"
@@ -127,7 +127,7 @@ class CitationVerdicts:
 
     @property
     def no_spans_because(self) -> str | None:
-        """Why no cited characters can be compared with the relevant ones, or ``None``."""
+        """Return the reason why cited and relevant characters cannot be compared, or ``None``."""
         if not self.sample.relevant_spans:
             return "there are no true citations to compare with"
         return self.compared.unusable_because
@@ -168,7 +168,7 @@ class CitationVerdicts:
 
     @found_once
     def unmeasured_because(self) -> str | None:
-        """Why words, where they would decide what supports the claims, cannot: the language is another."""
+        """Return the reason why words cannot decide support (another language), or ``None``."""
         if self._support.name != LEXICAL_SUPPORT:
             return None
         language = unmeasured_language(self.sample, self.response.text or "")
@@ -176,7 +176,7 @@ class CitationVerdicts:
 
     @property
     def not_held_because(self) -> str | None:
-        """Why there are no claims, or nothing to hold them against; else ``None``."""
+        """Return the reason why there are no claims, or no evidence for them; else ``None``."""
         if self.unmeasured_because or self.nothing_claimed_because or self.evidence:
             return self.unmeasured_because or self.nothing_claimed_because
         return "neither contexts nor documents to hold the answer against"
@@ -196,7 +196,7 @@ class CitationVerdicts:
 
     @property
     def missing_parts(self) -> dict[str, str]:
-        """Which parts of ``overall_citation_accuracy`` have no value, and why; no claim is weighed."""
+        """Return the parts of ``overall_citation_accuracy`` without a value, with the reasons."""
         cited = self.compared
         not_opened = self._not_opened_because(cited.opened)
         if self.sample.relevant_spans and cited.unusable_because:

@@ -147,7 +147,7 @@ class CitableTexts:
         return Issue("ambiguous-document", "a name of one document", f"{shown(name)}, which may be {several}")
 
     def _also_outside(self, issue: Issue, citation: SpanCitation) -> Issue:
-        """Say too that no document is long enough, where there are any and none is."""
+        """Return the issue, with a note if every document is too short for the citation."""
         longest = max((len(document.content) for document in self._documents), default=citation.end)
         if citation.end <= longest:
             return issue
@@ -156,7 +156,7 @@ class CitableTexts:
 
 
 def quotes(quotation: str, text: str) -> bool:
-    """Tell whether the parts of a quotation stand in a text, in order; an empty one does in any.
+    """Return True if the parts of a quotation stand in a text, in order; an empty one does in any.
 
     >>> quotes("the Boat … at SIX", "The boat  leaves at noon and returns at six.")
     True

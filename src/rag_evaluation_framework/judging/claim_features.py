@@ -48,9 +48,9 @@ class Record(NamedTuple):
     """The keys that a record has, and those that it denies or leaves open."""
 
     denied: frozenset[str]
-    """Of all that it denies: no support for saying it, but for denying it."""
+    """Keys of all that it denies: they support a denial of it only."""
     withheld: frozenset[frozenset[str]]
-    """Of each thing that it denies or leaves open."""
+    """Keys of each thing that it denies or leaves open."""
 
 
 class EvidenceText:
@@ -86,7 +86,7 @@ class EvidenceText:
 
     @property
     def number_places(self) -> NumberPlaces:
-        """Where its numbers stand."""
+        """Return the places of its numbers."""
         if self._number_places is None:
             self._number_places = NumberPlaces(self.text, quantities(self.text, self.forms))
         return self._number_places
@@ -320,7 +320,7 @@ class EvidenceBody:
         return self._edits[claim]
 
     def _is_said_elsewhere(self, claim: str, edit: Edit) -> bool:
-        """Tell whether a number that an edit puts in stands beside the same words somewhere else."""
+        """Return True if a number that an edit puts in stands beside the same words somewhere else."""
         said = _said(claim)
         return any(
             not read.isdisjoint(readings(other))
@@ -333,7 +333,7 @@ class EvidenceBody:
         )
 
     def _may_be_copied(self, claim: str, unit: HeldUnit) -> bool:
-        """Tell whether a sentence and a claim differ in few words, but for what one of them has besides."""
+        """Return True if a sentence and a claim differ in few words, but for what one of them has besides."""
         text, said = self.texts[unit[0]], _said(claim).distinct
         keys = text.keys[unit[1]]
         least = min(len(said), len(keys))
@@ -468,11 +468,11 @@ class EvidenceBody:
         return any(self.texts[number].record for number, _ in self._places.units(closest))
 
     def _is_withheld(self, claim: str, keys: frozenset[str]) -> bool:
-        """Tell whether a claim that denies nothing has all words of something that a record withholds."""
+        """Return True if a claim that denies nothing has all words of something that a record withholds."""
         return any(matter <= keys for matter in self._withheld) and not DENIAL.search(claim)
 
     def _has_words(self, claim: str, forms: Sequence[str]) -> bool:
-        """Tell whether the evidence has the very words of a claim, or the characters of one without words."""
+        """Return True if the evidence has the exact words, or characters, of a claim."""
         if forms:
             return _NONE.union(*self._forms).issuperset(forms)
         said = _MARKS.sub("", comparable(claim))

@@ -82,7 +82,7 @@ def lacking_details(claim: str, *texts: str) -> list[Detail]:
 
 
 def is_stated(claim: str, text: str, question: str, answer: str) -> bool:
-    """Tell whether sentences of a text state what an answer lacks of a claim, and of what was asked.
+    """Return True if sentences of a text state what an answer lacks of a claim, and of what was asked.
 
     >>> claim, question = "1450", "When was the tower built?"
     >>> is_stated(claim, "The tower is old. It was built in 1450.", question, "In 1500.")
@@ -129,7 +129,7 @@ def _with_subject(sentences: Sequence[str], place: int) -> str:
 
 
 def _denies(sentence: str, detail: Detail, question: str) -> bool:
-    """Tell whether every clause of a sentence that has a detail denies it, or of it what was asked."""
+    """Return True if every clause of a sentence that has a detail denies it, or of it what was asked."""
     clauses = [each for each in phrase("clause_mark").split(comparable(sentence)) if detail.is_in(each)]
     for clause in clauses:
         _, *denied = phrase("plain_denial").split(clause, maxsplit=1)

@@ -234,7 +234,7 @@ class EntailmentSupport:
 
     @property
     def device(self) -> str | None:
-        """Where the model runs: ``cpu``, ``cuda:0`` …; not known before it is loaded, here or by workers."""
+        """Return the device of the model: ``cpu``, ``cuda:0`` …; unknown before it is loaded."""
         return self.model.device
 
     def decide(

@@ -37,7 +37,7 @@ class Point(msgspec.Struct, frozen=True):
     text: str
     label: Label
     find: Callable[[], str | None] | None = None
-    """Who finds the passage where it is to be shown."""
+    """Function that finds the passage to show."""
 
     @property
     def is_said(self) -> bool:

@@ -37,7 +37,7 @@ from rag_evaluation_framework.records.scores import Claim
 from rag_evaluation_framework.statistics.intervals import wilson_interval
 
 FOLDER = Path(".rag-eval") / "judge-cards"
-"""Where cards are kept, unless another folder is named."""
+"""Default folder of the cards."""
 
 PROMPTS = ("claim_support", "preference")
 """The prompts that a card is measured with; it is out of date once one of them has changed."""
@@ -444,7 +444,7 @@ def late_card(judge: str, folder: Path = FOLDER) -> str | None:
 
 
 def calls_of_a_card() -> str:
-    """Say how many questions a card takes."""
+    """Return a sentence with the number of questions for a card."""
     texts = _texts()
     passages, pairs = len(texts.passages), len(texts.pairs)
     calls = DRAWS * passages + len(texts.passages[::2]) + 2 * pairs + len(texts.pairs[::3])

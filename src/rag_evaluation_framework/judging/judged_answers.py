@@ -180,7 +180,7 @@ def answer_class_verdict(judge: Judge, question: str, answer: str) -> Verdict:
 def judge_context_relevance(
     judge: Judge, question: str, contexts: Sequence[str], *, reference: str | None = None
 ) -> ContextRatings:
-    """Say for each retrieved text whether it helps to answer the question. A blank one does not."""
+    """Return, for each retrieved text, True if it helps to answer the question."""
     there = [number for number, context in enumerate(contexts) if context.strip()]
     if not there:
         return ContextRatings(useful=[False] * len(contexts))

@@ -1,4 +1,4 @@
-"""Which units of the evidence have a key, so that units are compared all at once.
+"""An index of the evidence units that have a key, to compare all units at once.
 
 The units that have a key are the bytes of a number. The sum of such numbers has in each byte how many of the
 keys that unit has.

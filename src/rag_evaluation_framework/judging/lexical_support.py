@@ -175,7 +175,7 @@ class LexicalSupport:
     def are_supported(
         self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
     ) -> list[bool]:
-        """Tell whether the evidence supports each claim, as :meth:`decide` does, without what shows it."""
+        """Return, for each claim, True if the evidence supports it, without passages."""
         return list(self._each_supported(list(map(_told, claims)), tuple(evidence), question))
 
     def closest(self, claim: Claim, evidence: Sequence[str], *, question: str = "") -> str | None:

@@ -1,4 +1,4 @@
-"""Where an answer names something, and whether it states, denies or doubts it."""
+"""Mentions in an answer: the names in it, and if it states, denies or doubts them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def phrase(name: str) -> re.Pattern[str]:
 
 
 def says(name: str, text: str) -> bool:
-    """Tell whether a comparable text has a phrase."""
+    """Return True if a comparable text has a phrase."""
     return phrase(name).search(text) is not None
 
 
@@ -112,12 +112,12 @@ def stance_at(text: str, start: int, *, through: tuple[str, ...] = ()) -> Stance
 
 
 def asks_for_name(question: str) -> bool:
-    """Tell whether a comparable question asks who or what, and not for a yes or no."""
+    """Return True if a comparable question asks who or what, and not for a yes or no."""
     return says("asks_for", question)
 
 
 def asks_for_denied(question: str) -> bool:
-    """Tell whether a comparable question asks for what is denied: 她讨厌什么？, "What did he not see?"."""
+    """Return True if a comparable question asks for what is denied: 她讨厌什么？, "What did he not see?"."""
     return asks_for_name(question) and says("denies", question)
 
 
@@ -289,17 +289,17 @@ _DENIED_BEHIND, _AHEAD = 160, 400  # characters: clauses are shorter
 
 
 def is_negated(clause: str) -> bool:
-    """Tell whether a clause denies something; two negations cancel out."""
+    """Return True if a clause denies something; two negations cancel out."""
     return len(phrase("negation").findall(clause)) % 2 == 1
 
 
 def is_denied(clause: str) -> bool:
-    """Tell whether a clause denies what it says: it does not happen, or stops, or fails to."""
+    """Return True if a clause denies what it says: it does not happen, or stops, or fails to."""
     return is_negated(clause) != says("ceased", clause)
 
 
 def denies_asked(text: str, start: int, asked: Sequence[Token]) -> bool:
-    """Tell whether the clause around a place of a comparable text denies one of the pieces of the question.
+    """Return True if the clause around a place of a comparable text denies one of the pieces of the question.
 
     >>> denies_asked("anna is not the mayor.", 0, [Token("mayor", 11, 16)])
     True
@@ -373,7 +373,7 @@ def mentions(text: str, name: str) -> Iterator[Span]:
 
 
 def is_stated(answer: str, name: str, *, asked: Sequence[Token] = (), even_denied: bool = False) -> bool:
-    """Tell whether a comparable answer states a name, "A/B" being either, or has it to deny it.
+    """Return True if a comparable answer states a name, "A/B" being either, or has it to deny it.
 
     ``asked`` is what a question asks of the name: who is not the mayor was not named as the mayor. A name
     that is a denial itself, "no pets", is not denied by its own words.

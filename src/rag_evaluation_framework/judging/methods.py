@@ -106,7 +106,7 @@ class Methods(msgspec.Struct, frozen=True, kw_only=True, dict=True, weakref=True
     embedder: Embedder | None = None
     corpus: Corpus | None = None
     support: SupportMethod | None = None
-    """Who decides what supports what; by default the judge does where there is one, else words."""
+    """Method that decides support; by default the judge if there is one, else words."""
     spending: Spending | None = None
     """Cost of the judge so far."""
     budget: JudgeBudget | None = None
@@ -416,7 +416,7 @@ def with_documents(methods: Methods, metrics: Iterable[str], *, dialect: Dialect
 
 
 def _looks_up(metric: str) -> bool:
-    """Tell whether a metric looks something up in documents; one that is not declared does not."""
+    """Return True if a metric looks something up in documents; one that is not declared does not."""
     try:
         return not _LOOKED_UP.isdisjoint(parse_metric(metric).metric.needs)
     except UsageError:
@@ -461,7 +461,7 @@ class Way(msgspec.Struct, frozen=True):
     questions: frozenset[str] = frozenset()
     is_slow: bool = False
     engines: tuple[str, ...] = ()
-    """Whose workers it is sent to, slow as it is: a model of one's own is, and nobody's endpoint."""
+    """Engines whose workers can run it, although it is slow: for a local model, never for an endpoint."""
 
 
 def way_of(metric: BoundMetric, method: Method | None, methods: Methods) -> Way:

@@ -1,4 +1,4 @@
-"""Which steps an answer tells, and from how many places."""
+"""The steps that an answer covers, and the number of places that they are from."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _first_in(said: str, sentences: Sequence[Sequence[Unit]], wanted: Sequence[s
 
 
 def _states(said: str, first: int, last: int) -> bool:
-    """Tell whether a text states what it tells from one unit to another, and does not deny it in between."""
+    """Return True if a text states the units from one to another, with no denial between them."""
     if stance_at(said, first) != "stated" or says("not_done", said[max(0, first - _BEFORE) : first]):
         return False
     between = phrase("clause_begin").split(phrase("quality").sub("", said[first:last]))

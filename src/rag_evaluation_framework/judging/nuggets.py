@@ -17,7 +17,7 @@ from rag_evaluation_framework.judging.judge import Judge, Verdict
 from rag_evaluation_framework.models.prompts import load_prompt
 
 NUGGETS = "nuggets"
-"""Where a sample holds its nuggets, among its metadata or its other fields."""
+"""Key of a sample's nuggets, in its metadata or its other fields."""
 
 AT_ONCE = 10
 """Number of nuggets per question to a judge, as in the AutoNuggetizer."""

@@ -94,7 +94,7 @@ def _is_listed(word: str, words: frozenset[str]) -> bool:
 
 
 def _is_masked(word: str, words: frozenset[str]) -> bool:
-    """Tell whether a word with stars for letters stands for a listed one: first and last letter are given."""
+    """Return True if a word with stars may be a listed one, by its first and last letter."""
     if word.count("*") > len(word) // 2:
         return False
     return any(

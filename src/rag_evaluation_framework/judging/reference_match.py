@@ -90,7 +90,7 @@ class _Word(NamedTuple):
     """True if the word names the thing that the number before it counts."""
     is_denied: bool = False
     kind: str = ""
-    """Of a number or a part of a date: what others may stand in its place."""
+    """Kind of a number or a part of a date: others of this kind may stand in its place."""
 
     @property
     def value(self) -> tuple[str, float] | str:
@@ -110,11 +110,11 @@ class Match(NamedTuple):
     """The agreement of an answer and its reference."""
 
     recalled: tuple[float, ...]
-    """Of each claim of the reference, what share the answer makes."""
+    """Share of each claim of the reference that the answer makes."""
     has_figures: tuple[bool, ...]
-    """Of each claim of the reference, whether the answer has all its numbers."""
+    """For each claim of the reference, True if the answer has all its numbers."""
     agreed: tuple[float, ...]
-    """Of each claim of the answer, what share the reference or the question makes."""
+    """Share of each claim of the answer that the reference or the question makes."""
     correctness: float
     """Recall and precision of all words in one figure, which recall leads where the reference is short."""
 
@@ -159,7 +159,7 @@ def match_claims(answer: Sequence[str], reference: Sequence[str], question: str 
 def _has_contrary(
     said: Sequence[_Sentence], wanted: Sequence[_Sentence], missing: Iterable[Sequence[_Word]], asked: _Asked
 ) -> bool:
-    """Tell whether an answer has another number or date in the place of one of the reference.
+    """Return True if an answer has another number or date in the place of one of the reference.
 
     It stands between the same words, or it is new, and what the sentence says has the other one instead.
     """
@@ -182,12 +182,12 @@ def _has_contrary(
 
 
 def _are_alike(one: str, other: str) -> bool:
-    """Tell whether kinds are the same, or one of two counts has no noun."""
+    """Return True if kinds are the same, or one of two counts has no noun."""
     return one == other or (one[0] == other[0] == "#" and "#" in (one, other))
 
 
 def _is_about(said: _Sentence, wanted: _Sentence) -> bool:
-    """Tell whether a sentence has half of the words of another, numbers and dates apart."""
+    """Return True if a sentence has half of the words of another, numbers and dates apart."""
     words = wanted.keys.difference([word.key for word, _ in wanted.placed])
     return len(words & said.keys) >= _HALF * len(words)
 
@@ -275,7 +275,7 @@ class _Told:
         return word.is_denied == said.is_denied or not self._is_strict
 
     def denies(self, wanted: _Sentence) -> bool:
-        """Tell whether what one side has without something, the other has with it."""
+        """Return True if what one side has without something, the other has with it."""
         return self._is_strict and any(
             (each.without ^ wanted.without) & each.keys & wanted.keys for each in self._sentences
         )
@@ -330,7 +330,7 @@ def _sentence(text: str) -> _Sentence:
 
 
 def _may_have(even: str, cues: Iterable[str]) -> bool:
-    """Tell whether a text has what an English expression needs; to look for it is faster."""
+    """Return True if a text has what an English expression needs; to look for it is faster."""
     return not even.isascii() or any(cue in even for cue in cues)
 
 

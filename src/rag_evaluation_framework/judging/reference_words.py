@@ -210,7 +210,7 @@ def _find(said: str, reference: str) -> tuple[_Text, list[tuple[int, int]]]:
 
 
 def _has_words(said: str, reference: str, question: str) -> bool:
-    """Tell whether an answer makes each claim of a reference in its words, and puts others between them."""
+    """Return True if an answer makes each claim of a reference in its words, and puts others between them."""
     points = [each.text for each in statements_of(said_in(reference))] if _is_sentence(reference) else []
     if len(points) * len(statements_of(said)) > _MOST_COMPARED:
         return False
@@ -394,7 +394,7 @@ def _find_second_value(said: str, keys: Sequence[str], known: Sequence[str], que
 
 
 def _is_known(value: str, known: Sequence[str]) -> bool:
-    """Tell whether one of some texts has a word of a value."""
+    """Return True if one of some texts has a word of a value."""
     if HAN_CHARACTER.match(value):
         return any(value[:2] in each for each in known)
     words = set(_read(value).joined.split()) - STOP_WORDS
@@ -465,25 +465,25 @@ def _find_contrary_number(said: str, reference: str, question: str) -> str | Non
 
 
 def _is_near(one: _Number, other: _Number) -> bool:
-    """Tell whether large numbers may be the same, rounded."""
+    """Return True if large numbers may be the same, rounded."""
     is_exact = one.unit in ("calendar year", "decade", "time") or len(one.value) < 3
     return not is_exact and len(one.value) == len(other.value) and one.value[:2] == other.value[:2]
 
 
 def _is_about(said: str, reference: str, question: str) -> bool:
-    """Tell whether an answer is one brief claim that says what the reference says, the numbers apart."""
+    """Return True if an answer is one brief claim that says what the reference says, the numbers apart."""
     wanted, has, asked = (_keys(text) - _values(text) for text in (reference, said, question))
     is_brief = len(statements_of(said)) == 1 and _count_words(said) <= _BRIEF + _count_words(reference)
     return is_brief and wanted <= has | asked
 
 
 def _differ_in_denial(claim: str, reference: str) -> bool:
-    """Tell whether one of two texts denies something and the other does not."""
+    """Return True if one of two texts denies something and the other does not."""
     return mentions.is_denied(comparable(claim)) != mentions.is_denied(comparable(reference))
 
 
 def _is_reverse(said: str, reference: str, question: str) -> bool:
-    """Tell whether two texts have the same words and one denies them."""
+    """Return True if two texts have the same words and one denies them."""
     negation, texts = mentions.phrase("negation"), (comparable(said), comparable(reference))
     words, others = (_read(negation.sub(" ", each)).joined for each in texts)
     is_open = _reserves(said) or mentions.says("denies", comparable(question))
@@ -491,7 +491,7 @@ def _is_reverse(said: str, reference: str, question: str) -> bool:
 
 
 def _is_part(said: str, reference: str) -> bool:
-    """Tell whether an answer makes some claims of a reference as they are, and no other."""
+    """Return True if an answer makes some claims of a reference as they are, and no other."""
     claims, points = (
         {plain(each.text) for each in statements_of(text)} for text in (said, said_in(reference))
     )

@@ -171,7 +171,7 @@ def _ways(name: str) -> list[RelationWords]:
 
 
 def _is_told_in(way: RelationWords, answer: str) -> bool:
-    """Tell whether a relation has words in the script of a comparable answer, or could where it has none."""
+    """Return True if a relation has words in the script of the answer, or the answer has none."""
     scripts = {has_unspaced_script(character) for character in answer if character.isalpha()}
     return not scripts or any(has_unspaced_script(word[0]) in scripts for word, _ in way.words if word)
 

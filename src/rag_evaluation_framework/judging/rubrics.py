@@ -62,7 +62,7 @@ class Rubric(msgspec.Struct, frozen=True, kw_only=True):
         return rubric_sum(scores, {criterion.name: criterion.weight for criterion in self.criteria})
 
     def passes(self, scores: Mapping[str, float]) -> bool:
-        """Tell whether an answer with these scores passes."""
+        """Return True if an answer with these scores passes."""
         weights = {criterion.name: criterion.weight for criterion in self.criteria}
         return bool(rubric_pass(scores, weights, pass_at=self.pass_at, floor=self.floor))
 

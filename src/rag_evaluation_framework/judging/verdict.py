@@ -92,7 +92,7 @@ CONTRADICTS = "contradicts the reference"
 NO_VERDICT = "the judge gave no verdict"
 LEFT_OUT = "left out by the judge budget"
 NOTHING_TO_JUDGE_BY = "no reference, label or judge"
-"""Why an answer is not judged where nothing could tell."""
+"""Reason why an answer is not judged if it has no source of truth."""
 CAUSES = ("retrieval_missed", "cut_passage", "not_used", "contradicted", "wrong_citation")
 """The kinds of blame that say where an answer that is not correct went wrong."""
 

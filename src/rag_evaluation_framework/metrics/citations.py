@@ -154,7 +154,7 @@ def distinct_places(citations: Iterable[SpanCitation]) -> list[SpanCitation]:
 
 
 def same_place(first: SpanCitation, second: SpanCitation) -> bool:
-    """Tell whether two citations are of one file, and of one page where both have one."""
+    """Return True if two citations are of one file, and of one page where both have one."""
     return first.file == second.file and (first.page == second.page or None in (first.page, second.page))
 
 

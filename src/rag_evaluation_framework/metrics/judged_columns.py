@@ -367,7 +367,7 @@ class _Judge:
 
 
 def _any_twice(keys: Words, ends: Places) -> bool:
-    """Tell whether a query, whose keys end there, has one twice.
+    """Return True if a query, whose keys end there, has one twice.
 
     Few keys at a time are sorted in the cache; of those whose halves are all different, there is none twice.
     """
@@ -378,7 +378,7 @@ def _any_twice(keys: Words, ends: Places) -> bool:
 
 
 def _are_alike(keys: npt.NDArray[np.unsignedinteger[Any]]) -> bool:
-    """Tell whether two are equal."""
+    """Return True if two are equal."""
     in_order = np.sort(keys)
     return bool((in_order[1:] == in_order[:-1]).any())
 

@@ -63,7 +63,7 @@ def _expects_a_refusal(should_decline: bool, may_decline: bool) -> str | None:
 
 
 def _undecided(may_decline: bool) -> str | None:
-    """Say why no metric has a value: the reference may be a refusal, or a fact that sounds like one."""
+    """Return the reason why no metric has a value: the reference may be a refusal or a fact."""
     if not may_decline:
         return None
     return "the reference sounds like a refusal, but the sample does not declare one"

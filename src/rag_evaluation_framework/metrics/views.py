@@ -50,14 +50,14 @@ ENGLISH_AND_CHINESE = ("en", "zh")
 LOCATED = "golden_context"
 """Need of a metric of spans whose relevant characters are looked up in the sample, not marked."""
 NO_TRUTH = "the dataset has no relevant {} for this sample"
-"""Why what was retrieved cannot be held against anything."""
+"""Reason why the retrieved passages cannot be compared."""
 NO_HITS = "the system does not report what it retrieved"
-"""Why it cannot be scored what was retrieved."""
+"""Reason why retrieval cannot be scored."""
 NOTHING_RETRIEVED = "nothing was retrieved"
-"""Why there is no share of what was retrieved."""
+"""Reason why there is no share of the retrieved passages."""
 
 NO_REPLY = "the answer says neither a plain yes nor a plain no"
-"""Why words cannot hold an answer against a yes or no."""
+"""Reason why words cannot compare an answer with a yes or no."""
 
 
 class NoValueError(Exception):

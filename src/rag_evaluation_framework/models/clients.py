@@ -160,7 +160,7 @@ def _other_format(refused: Mapping[str, Any], complaint: str) -> Concession:
 
 
 def _is_strict(schema: Any) -> bool:
-    """Tell whether OpenAI can hold a model to a schema: each object has all its fields and no others."""
+    """Return True if OpenAI can hold a model to a schema: each object has all its fields and no others."""
     if isinstance(schema, list):
         return all(map(_is_strict, schema))
     if not isinstance(schema, Mapping):
@@ -245,7 +245,7 @@ class OpenAIClientModel:
         self.cache_key = f"{address} {self._settings}"
         """Key that identifies this endpoint and its settings."""
         self.endpoint = {"url": address, **self._settings.to_dict()}
-        """Where the model is asked, and with which settings."""
+        """Address and settings of the model."""
 
     def chat(self, messages: Sequence[Message], *, schema: Schema | None = None, draw: int = 0) -> Completion:
         """Ask once, and again without what the endpoint refuses in the request."""

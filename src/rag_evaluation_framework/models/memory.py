@@ -57,7 +57,7 @@ class RememberingModel:
         """Key that identifies the endpoint and its settings."""
         self.endpoint = endpoint_of(model)
         self.prices = getattr(model, "prices", None)
-        """Where and how the wrapped model is asked."""
+        """Address and settings of the wrapped model."""
         self._lock = threading.Lock()
         self._under_way: dict[bytes, Future[Completion]] = {}
 
@@ -95,7 +95,7 @@ class RememberingModel:
         return RememberingModel(counted_in(self._model, spending), self.path.parent)
 
     def remembers(self, messages: Sequence[Message], *, schema: Schema | None = None, draw: int = 0) -> bool:
-        """Tell whether a completion is there, without asking for it."""
+        """Return True if a completion is there, without asking for it."""
         return self.path.exists() and self._read(self._key(messages, schema, draw)) is not None
 
     def replies(self, most: int) -> list[Completion]:

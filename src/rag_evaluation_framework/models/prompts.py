@@ -41,7 +41,7 @@ from rag_evaluation_framework.models.chat import Message
 FieldKind = Literal["text", "texts", "optional text", "optional texts", "instructions"]
 
 PLACE = re.compile(r"\{([a-z][a-z0-9_]*)\}")
-"""Where a field stands in a prompt."""
+"""Pattern of a field in a prompt."""
 
 # The head and the lines that enclose it.
 _LAYOUT = re.compile(r"---[ \t]*\r?\n(?P<head>.*?)^---[ \t]*\r?\n(?P<body>.*)\Z", re.DOTALL | re.MULTILINE)

@@ -78,7 +78,7 @@ class CharacterSpan(Spanned):
         check_range(self.start, self.end)
 
     def overlaps(self, other: CharacterSpan) -> bool:
-        """Tell whether the two share at least one character of the same document."""
+        """Return True if the two share at least one character of the same document."""
         return self.doc_id == other.doc_id and self.meets(other)
 
     def overlap_chars(self, other: CharacterSpan) -> int:
@@ -279,7 +279,7 @@ def _unreadable(name: str) -> str | None:
 
 
 def is_document(name: str) -> bool:
-    """Tell whether a file of this name is of a kind whose text can be read."""
+    """Return True if a file of this name is of a kind whose text can be read."""
     from rag_evaluation_framework.files.extraction import READABLE
 
     return PurePosixPath(plain_name(name)).suffix in READABLE

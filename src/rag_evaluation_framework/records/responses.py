@@ -65,7 +65,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """Why there is no answer: a stable kind for machines and a message for people."""
+    """The reason for a missing answer: a stable kind for machines and a message for people."""
 
     kind: str
     message: str
@@ -186,7 +186,7 @@ class AnsweredTurn(msgspec.Struct, frozen=True):
 
 
 def is_conversation(sample: Sample) -> bool:
-    """Tell whether a sample says for at least one turn what the assistant should say in it."""
+    """Return True if a sample says for at least one turn what the assistant should say in it."""
     return any(_is_expected(turn) for turn in sample.turns)
 
 
@@ -241,7 +241,7 @@ def told_answers(response: Response) -> list[ToldAnswer]:
 
 
 def no_answer_in_turn(response: Response) -> str | None:
-    """Say in which turn a conversation failed, and how; ``None`` if it did not fail."""
+    """Return the turn in which a conversation failed and the error; ``None`` if none."""
     if response.failure is None:
         return None
     return f"no answer in turn {len(told_answers(response)) + 1}: {response.failure.kind}"
@@ -258,7 +258,7 @@ def _is_expected(turn: Turn) -> bool:
 UnreadPart = Literal["contexts", "citations"]
 
 TEXT_FIELDS = ("text", "content", "page_content", "snippet", "chunk", "passage", "body", "excerpt")
-"""Where the text of a context is looked for, if the context is an object."""
+"""Fields in which the text of a context is looked for, if the context is an object."""
 
 EXPECTED: Mapping[UnreadPart, str] = {
     "contexts": f"texts, or objects with {', '.join(TEXT_FIELDS[:-1])} or {TEXT_FIELDS[-1]}",
@@ -311,5 +311,5 @@ TURNED_AWAY = frozenset(f"http-{status}" for status in (401, 403, 404, 405, 407,
 
 
 def may_be_mended(failure_kind: str) -> bool:
-    """Tell whether a failure says nothing about its sample, so that a resume asks the sample again."""
+    """Return True if a failure says nothing about its sample, so that a resume asks the sample again."""
     return failure_kind in TURNED_AWAY or failure_kind in NOT_REACHED

@@ -252,7 +252,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def crew(self) -> Crew:
-        """Who scores recorded answers and cuts documents."""
+        """Return the workers that score recorded answers and cut documents."""
         from rag_evaluation_framework.workers import Crew
 
         return Crew(self.workers, self.engine, self.address)
@@ -366,7 +366,7 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
     notes: tuple[str, ...] = ()
     outage: ModelOutageError | None = None
-    """Why no model can be asked any more, where that stopped it."""
+    """Reason why no model can be asked any more, if that stopped the run."""
 
     __repr__ = short_repr
 
@@ -382,7 +382,7 @@ _KIND_OF = {record: kind for kind, record in _CITATIONS.items()}
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True):
-    """When a sample was first asked (UTC), how many attempts it took, and how long it and its answer took.
+    """The timing of a sample: its first request (UTC), its attempts, and the time it and its answer took.
 
     ``requests`` are those that reached the target: one for each turn of each attempt; none for recorded
     answers; ``None`` if they were not counted. ``failures`` are the attempts that failed, by kind.
@@ -477,7 +477,7 @@ def _present(record: msgspec.Struct) -> dict[str, Any]:
 
 
 class SampleChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """Which samples of each dataset are asked, how often, and whether those that lack a field may be."""
+    """The choice of samples per dataset, their repetitions, and whether incomplete ones are allowed."""
 
     tags: tuple[str, ...] = ()
     sample_size: int | None = None

@@ -39,7 +39,7 @@ Role = Literal["user", "assistant", "system"]
 Checks: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Any]
 
 EXPECTED_TOOLS = "expected_tools"
-"""Where the metadata of a sample have the tools that should be called: names, or names with arguments."""
+"""Metadata key of a sample with the expected tool calls: names, or names with arguments."""
 
 ROWS = "rows"
 """Name of the format of plain rows, and of rows in memory without another name."""
@@ -54,7 +54,7 @@ _MADE = re.compile(r"sample-[0-9a-f]{12}(-[1-9][0-9]*)?\Z")
 
 
 def is_made_id(sample_id: str) -> bool:
-    """Tell whether an id was generated, by this version or an earlier one, and is not the user's."""
+    """Return True if an id was generated, by this version or an earlier one, and is not the user's."""
     return _MADE.match(sample_id) is not None
 
 
@@ -211,7 +211,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Where a sample was read: its dialect, file and line, so that it can be written back and named.
+    """The origin of a sample: its dialect, file and line, by which it is written back and named.
 
     ``number`` counts the samples of the file from 1, where several stand on one line.
     """
@@ -394,7 +394,7 @@ def key_of_texts(texts: Iterable[str]) -> str:
 
 
 REFERENCE_HASH = "ground_truth_hash"
-"""Where results, and the ``extra`` of samples read from them, have hashes of the references."""
+"""Key in results, and in ``extra`` of samples read from them, of the references' hashes."""
 
 
 def reference_hash(sample: Sample) -> str:
@@ -727,13 +727,13 @@ def marked_metadata(sample: Sample, *, is_told: bool = False) -> dict[str, Any]:
 
 
 def is_refusal(truth: Any) -> bool:
-    """Tell whether an expected answer is the word ``Refusal``."""
+    """Return True if an expected answer is the word ``Refusal``."""
     # To fold every answer whole takes longer than to make its sample.
     return isinstance(truth, str) and len(truth.strip()) < _LONGER_THAN_WORDS and _folded(truth) == "refusal"
 
 
 def declines(record: Mapping[str, Any]) -> bool:
-    """Tell whether a record of the questions to decline says that it is one.
+    """Return True if a record of the questions to decline says that it is one.
 
     >>> declines({"ground_truth": "拒答"}), declines({"ground_truth": "No.", "refusal_reason": "unsafe"})
     (True, True)

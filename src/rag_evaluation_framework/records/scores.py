@@ -20,16 +20,16 @@ ENDPOINT_ERROR = "endpoint_error"
 """The key under which a failed score's details name the endpoint error that was the reason, if one was."""
 
 NO_CONTEXTS = "no contexts: neither the system nor the dataset gave any"
-"""Why a score is skipped that applies, and would be there had the system said what it retrieved."""
+"""Reason why an applicable score is skipped: the system did not report its retrieval."""
 
 EMPTY = "the answer is empty"
 UNCLEAR = "unclear whether it refuses"
-"""Why answers have no score that say nothing, or of which patterns do not tell what they say."""
+"""Reason why an answer has no score: its patterns do not show if it refuses."""
 
 NOT_DRAWN = "not drawn for the judge"
-"""Why a sample is not judged whose like were, under a budget of calls."""
+"""Reason why a sample is not judged under a budget of calls: it was not drawn."""
 SETTLED = "decided without the judge"
-"""Why an answer is not judged whose verdict a label, a check or the user's own metric gives."""
+"""Reason why an answer is not judged: a label, a check or the user's own metric decides it."""
 BAND = "band"
 """The key under which a score says between which probabilities a calibrated local model is not sure."""
 CLASS_BY = "class_by"
@@ -171,7 +171,7 @@ PART_OF_KIND: Mapping[BlameKind, Part] = {
     "wrong_citation": "generation",
     "unknown": "neither",
 }
-"""Which part of the system a kind of failure belongs to."""
+"""Part of the system for each kind of failure."""
 
 
 class BlameEvidence(msgspec.Struct, frozen=True):
@@ -182,7 +182,7 @@ class BlameEvidence(msgspec.Struct, frozen=True):
 
 
 class Blame(msgspec.Struct, frozen=True):
-    """Where one answer failed, how that is known, and what shows it.
+    """The place where one answer failed, the method that found it, and the evidence.
 
     A conversation has in ``turns`` the blame of each turn that expects something, by its number: ``None`` of
     those that are correct.

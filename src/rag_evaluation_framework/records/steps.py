@@ -40,7 +40,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     arguments: Any = None
     found: tuple[Found, ...] | None = None
     started_ms: float | None = None
-    """When it began, in milliseconds from the beginning of the trace."""
+    """Start in milliseconds from the beginning of the trace."""
     took_ms: float | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -167,7 +167,7 @@ _CONDITION = re.compile(r"(?P<name>[^=\s]+)=(?P<value>.*)", re.DOTALL)
 
 
 class TraceChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """Which traces are read: by when they began, by service, and by attributes; all must hold.
+    """The traces to read, by start time, service and attributes; all conditions must be met.
 
     Times are ISO 8601, in UTC where they name no zone; ``since`` is included, ``until`` is not. A trace is of
     a service, or has an attribute, if one of its spans is or has. ``expected`` is a dataset that says what is

@@ -371,7 +371,7 @@ class CachedEmbedder(EmbedderByRole):
 
 
 def _is_nameless(embedder: Embedder) -> bool:
-    """Tell whether all that an embedder says of itself is its address in memory."""
+    """Return True if all that an embedder says of itself is its address in memory."""
     kind = type(embedder)
     is_default = kind.__repr__ is object.__repr__ and kind.__str__ is object.__str__
     return is_default and not hasattr(embedder, "cache_key")
@@ -427,7 +427,7 @@ class RememberingEmbedder(EmbedderByRole):
         self.embedder = embedder
         self.seconds = 0.0
         self.workers: Workforce = 1
-        """Who embeds. Only an embedder that names an engine among its ``engines`` is sent to its workers."""
+        """Embedder in use. Only one that names an engine among its ``engines`` is sent to its workers."""
         self._on_texts = on_texts
         self._rows: dict[tuple[Role, str], int] = {}
         self._matrix: Matrix | None = None

@@ -99,7 +99,7 @@ def placed_chunks(doc: Document, texts: Sequence[str]) -> tuple[list[PositionAwa
 
 
 class _Place(msgspec.Struct, Spanned, frozen=True):
-    """Where a chunk stands, and whether it could stand elsewhere."""
+    """The position of a chunk, and whether others are possible."""
 
     start: int
     end: int

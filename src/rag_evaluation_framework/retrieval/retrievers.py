@@ -212,7 +212,7 @@ def searched(
 
 
 def is_shared(retriever: Retriever, workers: Workforce) -> bool:
-    """Tell whether workers would share a search for many queries."""
+    """Return True if workers would share a search for many queries."""
     if isinstance(retriever, FusedRetriever):
         return any(is_shared(each, workers) for each in retriever.retrievers.values())
     part = retriever.store if isinstance(retriever, DenseRetriever) else retriever

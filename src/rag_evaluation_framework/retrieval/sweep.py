@@ -189,7 +189,7 @@ def _built(registry: Registry[Callable[..., Any]], parts: Iterable[Any]) -> list
 
 
 def has_stable_prefixes(retriever: Retriever, depth: int) -> bool:
-    """Tell whether the first k of ``depth`` results are what would be found if only k were asked for."""
+    """Return True if the first k of ``depth`` results are what would be found if only k were asked for."""
     if isinstance(retriever, FusedRetriever):
         return depth <= retriever.depth
     return isinstance(retriever, DenseRetriever | BM25Retriever)
@@ -251,7 +251,7 @@ class _Sweep:
     on_chunking: OnChunking | None
     current: _Index | None = None
     number: int = 1
-    """Which cell is being worked on."""
+    """Cell in progress."""
 
     def tell(self, step: str) -> None:
         if self.grid.on_step is not None:
@@ -535,7 +535,7 @@ class _Reranking:
         self._whole = {}
 
     def begin(self, cell: Cell) -> None:
-        """Say that a cell begins; what is asked once for all of them is counted from the first on."""
+        """Begin a cell; questions that all cells share are counted from the first on."""
         self._sweep.tell(f"reranking {cell.chunker} with {self.text} for k = {cell.k}")
         if self._meter is None or not self._is_pointwise:
             self._meter = Meter(self.reranker, SEARCHES)

@@ -1,4 +1,4 @@
-"""Where tokens start, by tokenizers at hand.
+"""The starts of tokens, by the available tokenizers.
 
 ======================  =================================================================================
 ``cl100k``, ``o200k``   the byte pairs of OpenAI's models, offline; needs the extra ``tokens``

@@ -91,7 +91,7 @@ class PartlyJudgedDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Draw:
-    """Which samples are judged, out of those with these ids and cheap scores (NaN where there is none)."""
+    """A random choice of the samples to judge, by their ids and cheap scores (NaN where there is none)."""
 
     def __init__(
         self,

@@ -194,7 +194,7 @@ class _Sentence:
         yield from self._made(f"{subject.strip()}是{'谁' if is_person else '什么'}", what, "definition")
 
     def _is_titled(self, subject: str) -> bool:
-        """Tell whether the title of the document, or of the section, has a subject in it."""
+        """Return True if the title of the document, or of the section, has a subject in it."""
         bare = subject.strip("《》 ")
         return any(bare in heading or heading in bare for heading in self._place.headings)
 
@@ -233,7 +233,7 @@ class _Sentence:
         yield from self._made(f"{before}{_ASKED[form]}{after}", match[0], "time", "temporal")
 
     def _lasts(self, before: str, after: str) -> bool:
-        """Tell whether these words stand around a length of time, and no date."""
+        """Return True if these words stand around a length of time, and no date."""
         return bool(_LASTING.search(before) or _LASTED.match(after))
 
     def _quantities(self, clause: str, opening: str = "") -> Iterator[MadeQuestion]:

@@ -71,7 +71,7 @@ def longest_common_run(first: list[str], second: list[str]) -> int:
 
 
 def _holds(asked: list[str], answer: list[str]) -> bool:
-    """Tell whether a question contains a short answer word for word."""
+    """Return True if a question contains a short answer word for word."""
     if not 0 < len(answer) <= _SHORT_ANSWER_WORDS:
         return False
     size = len(answer)

@@ -112,4 +112,4 @@ REASONS: Mapping[str, str] = {
     ABOUT_A_SECTION: "asks for a whole section by its heading",
     "more-than-asked-for": "good, but more than requested",
 }
-"""Why a question is rejected or flagged, in words; ``model-<kind>`` where there was no usable reply."""
+"""Reasons why a question is rejected or flagged; ``model-<kind>`` where there was no usable reply."""

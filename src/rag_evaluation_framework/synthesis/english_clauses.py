@@ -309,7 +309,7 @@ def cased(phrase: str, known: frozenset[str] = frozenset()) -> str:
 
 
 def is_plural(noun: str) -> bool:
-    """Tell whether a noun phrase is plural, by the last word before what qualifies it."""
+    """Return True if a noun phrase is plural, by the last word before what qualifies it."""
     words = noun.casefold().split()
     head = next((place for place, word in enumerate(words) if place and word in PREPOSITIONS), len(words))
     last = words[head - 1]
@@ -321,13 +321,13 @@ def _ends_as_plural(word: str) -> bool:
 
 
 def _has_clause(subject: list[str]) -> bool:
-    """Tell whether a subject has a clause in it: ``the number of times the delay exceeded``."""
+    """Return True if a subject has a clause in it: ``the number of times the delay exceeded``."""
     joints = PREPOSITIONS | CONJUNCTIONS | DETERMINERS | {"to", "all", "both"}
     return any(word in ("the", "a", "an") and before not in joints for before, word in pairwise(subject))
 
 
 def _is_telegram(before: list[str], words: list[str], known: frozenset[str]) -> bool:
-    """Tell whether what stands before the verb may be an order or a note: ``Add proposed patch``."""
+    """Return True if what stands before the verb may be an order or a note: ``Add proposed patch``."""
     opening, place = words[0], len(before)
     if opening in DETERMINERS | POSSESSIVES | PRONOUNS or before[0][:1].isdigit():
         return False
@@ -343,7 +343,7 @@ def _is_telegram(before: list[str], words: list[str], known: frozenset[str]) -> 
 
 
 def is_auxiliary(words: list[str], place: int) -> bool:
-    """Tell whether the verb at a place is an auxiliary, or *be*, which moves like one."""
+    """Return True if the verb at a place is an auxiliary, or *be*, which moves like one."""
     word = words[place]
     if word in BE or word in MODALS:
         return True
@@ -401,7 +401,7 @@ def _is_finite(words: list[str], place: int) -> bool:
 
 
 def _is_noun(words: list[str], place: int) -> bool:
-    """Tell whether what looks like a verb may be a noun, since another verb follows: ``builds require``."""
+    """Return True if what looks like a verb may be a noun, since another verb follows: ``builds require``."""
     following = words[place + 1 : place + 2]
     if following and (following[0] in _FINITE or following[0] in THIRD_PERSON or following[0] in PAST):
         return True
@@ -418,7 +418,7 @@ def _is_noun(words: list[str], place: int) -> bool:
 
 
 def _is_doubtful(words: list[str], place: int) -> bool:
-    """Tell whether a past form may be a participle: ``cards sold before April keep …`` has another verb."""
+    """Return True if a past form may be a participle: ``cards sold before April keep …`` has another verb."""
     if words[place] not in PAST or words[place] in THIRD_PERSON:
         return False
     following = words[place + 1] if place + 1 < len(words) else ""
@@ -458,17 +458,17 @@ _THERE = re.compile(r"\b(?:is|are|was|were) there\b")
 
 
 def states(sentence: str) -> bool:
-    """Tell whether a sentence says outright that something is so: neither denied nor under a condition."""
+    """Return True if a sentence says outright that something is so: neither denied nor under a condition."""
     return _NEGATION.search(sentence) is None and _CONDITION.search(sentence) is None
 
 
 def points(question: str) -> bool:
-    """Tell whether a question has words that mean something outside of it."""
+    """Return True if a question has words that mean something outside of it."""
     return _POINTING.search(_THERE.sub("", question)) is not None
 
 
 def is_clear_answer(answer: str) -> bool:
-    """Tell whether an answer is understood without the sentence before it."""
+    """Return True if an answer is understood without the sentence before it."""
     return (
         bool(answer) and _ANSWERS_POINTING.search(answer) is None and answer.count("(") == answer.count(")")
     )
@@ -516,7 +516,7 @@ def subject_kind(subject: str, known: frozenset[str]) -> SubjectKind | None:
 
 
 def is_name(word: str) -> bool:
-    """Tell whether a word within a sentence is a name: with a capital or a digit, or a program's word."""
+    """Return True if a word within a sentence is a name: with a capital or a digit, or a program's word."""
     return _NAME_FORM.search(word) is not None
 
 

@@ -141,7 +141,7 @@ class _Source:
             self._first.setdefault(match[0], match.start())
 
     def is_one(self, noun: str) -> bool:
-        """Tell whether a noun means one thing here: never "a", "each" or "this" and the noun."""
+        """Return True if a noun means one thing here: never "a", "each" or "this" and the noun."""
         return noun not in self._many
 
     def is_titled(self, subject: str) -> bool:
@@ -151,7 +151,7 @@ class _Source:
         return bool(words) and set(words).issubset(_ANY_WORD.findall(self._title))
 
     def is_misspelt(self, question: str) -> bool:
-        """Tell whether a word that is here once lacks a letter of one that is here often: ``tpes``."""
+        """Return True if a word that is here once lacks a letter of one that is here often: ``tpes``."""
         return any(
             max(self._times[guess], self._times[guess.removesuffix("s")]) >= _OFTEN
             for word in _ANY_WORD.findall(question.casefold())
@@ -162,11 +162,11 @@ class _Source:
         )
 
     def is_introduced(self, noun: str, place: int) -> bool:
-        """Tell whether a noun is in the title, or first mentioned at a place: nothing before says which."""
+        """Return True if a noun is in the title, or first mentioned at a place: nothing before says which."""
         return noun in self._title.split() or self._first.get(noun, place) >= place
 
     def is_name(self, word: str) -> bool:
-        """Tell whether a word that begins a sentence is a name: it has its capital within sentences too."""
+        """Return True if a word that begins a sentence is a name: it has its capital within sentences too."""
         if re.search(r"[^\W\d_a-z].*[^\W\d_a-z]|[\d_.:]", word) or english_clauses.PERSON.match(word):
             return True
         return word.casefold() in self._title or word in self._names
@@ -265,7 +265,7 @@ class _Sentence:
         return kind if is_clear else None
 
     def _is_asked_of(self, subject: str) -> bool:
-        """Tell whether somebody would ask what this is or does: a name, or what the document is about."""
+        """Return True if somebody would ask what this is or does: a name, or what the document is about."""
         if self._kind != "thing":
             return self._kind == "name"
         noun = _HEAD.split(subject, maxsplit=1)[0].casefold().split()[-1]
@@ -357,7 +357,7 @@ class _Sentence:
             yield from self._made(clause.question("how much", rest=rest), match["number"], "quantity")
 
     def _is_left(self, after: str) -> bool:
-        """Tell whether what follows the answer can stay in the question: no other thing, nothing cut off."""
+        """Return True if the text after the answer fits into the question and is complete."""
         return not _JOINED.search(after) and (self._end == "clause" or not after.strip())
 
     def _where(self, clause: Clause) -> Iterator[MadeQuestion]:
@@ -471,7 +471,7 @@ def known_words(texts: Iterable[str]) -> frozenset[str]:
 
 
 def _continues(text: str, before: Clause | None) -> bool:
-    """Tell whether what follows *and* goes on with another verb, or begins another clause."""
+    """Return True if what follows *and* goes on with another verb, or begins another clause."""
     word = text.partition(" ")[0]
     if word.casefold() in _GOING_ON or word in THIRD_PERSON or (word in PAST and word not in VERBS):
         return True
@@ -515,7 +515,7 @@ def _answer(text: str, *, is_list: bool) -> str:
 
 
 def _opens_clause(text: str, known: frozenset[str]) -> bool:
-    """Tell whether what follows a joint is a clause of its own: ``and they sail on``."""
+    """Return True if what follows a joint is a clause of its own: ``and they sail on``."""
     clause = re.sub(r"\A(?:and|but|or|so|yet) ", "", text)
     first = clause.partition(" ")[0]
     may_open = first.casefold() in english_clauses.DETERMINERS | PRONOUNS
@@ -523,7 +523,7 @@ def _opens_clause(text: str, known: frozenset[str]) -> bool:
 
 
 def _is_told(question: str, answer: str) -> bool:
-    """Tell whether an answer says more than the question, and does not compare with what stands before."""
+    """Return True if an answer says more than the question, and does not compare with what stands before."""
     new = set(content_keys(answer)).difference(content_keys(question))
     first = {word.casefold() for word in answer.split()[:2]}
     is_ended = answer.split()[-1].casefold() not in UNFINISHED | RELATIVE_ADJECTIVES | {"single"}
@@ -531,12 +531,12 @@ def _is_told(question: str, answer: str) -> bool:
 
 
 def _runs_on(answer: str) -> bool:
-    """Tell whether an answer goes on with another verb: ``two arguments and return a number``."""
+    """Return True if an answer goes on with another verb: ``two arguments and return a number``."""
     return _CONTENT_CLAUSE.search(answer) is not None or _SECOND_CLAUSE.search(answer) is not None
 
 
 def _is_object(rest: str) -> bool:
-    """Tell whether what follows a verb begins with a noun that is its object."""
+    """Return True if what follows a verb begins with a noun that is its object."""
     words = rest.split()
     first, following = (each.strip(",").casefold() for each in [*words, "", ""][:2])
     if first in _NO_OBJECTS | PRONOUNS or (first == "the" and len(words) < _SHORTEST_OBJECT):

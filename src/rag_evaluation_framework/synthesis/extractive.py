@@ -277,7 +277,7 @@ _Traits = tuple[int, Difficulty | None, Form, tuple[str, ...]]
 
 
 def _is_taken(span: tuple[int, int], taken: Sequence[tuple[int, int]]) -> bool:
-    """Tell whether a place overlaps one of those taken, which are in order and do not overlap."""
+    """Return True if a place overlaps one of those taken, which are in order and do not overlap."""
     before = bisect_left(taken, (span[1],))
     return before > 0 and taken[before - 1][1] > span[0]
 
@@ -402,7 +402,7 @@ def _about_option(option: Definition, title: str) -> Iterator[MadeQuestion]:
 
 
 def _is_said(description: str, name: str) -> bool:
-    """Tell whether a name of several words says what its description does: ``--ignore-case``."""
+    """Return True if a name of several words says what its description does: ``--ignore-case``."""
     words = re.sub(r"[-_.]", " ", name).casefold().split()
     keys = set(content_keys(" ".join(words)))
     is_begun = description.casefold().startswith(" ".join(words))
@@ -430,7 +430,7 @@ def _about_command(title: str, text: str) -> Iterator[MadeQuestion]:
 
 
 def _is_deed(text: str, name: str, *, fewest: int = _FEWEST_NEW_WORDS) -> bool:
-    """Tell whether a description begins with what is done, and tells more than a name does.
+    """Return True if a description begins with what is done, and tells more than a name does.
 
     ``Name of the file`` and ``process viewer`` begin with nouns; ``Print the version`` tells nothing.
     """

@@ -179,7 +179,7 @@ class Upload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Destination(msgspec.Struct, frozen=True):
-    """Where a dataset is to go."""
+    """The destination of a dataset."""
 
     name: str
     is_langsmith: bool
@@ -192,7 +192,7 @@ class Destination(msgspec.Struct, frozen=True):
 
 
 class Delivered(msgspec.Struct, frozen=True):
-    """Where a dataset went, and under which name evaluations find it: a local file, or LangSmith."""
+    """The place of a written dataset, and its name for evaluations: a local file, or LangSmith."""
 
     name: str
     path: Path | None = None

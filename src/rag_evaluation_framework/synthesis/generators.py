@@ -82,7 +82,7 @@ class SyntheticDataGenerator(ABC, Generic[GroundTruthT]):
         self.generation: Generation | None = None
         """The last generation: its dataset, what was rejected, and what it cost."""
         self.delivered: generated_datasets.Delivered | None = None
-        """Where the last dataset went, if it went anywhere."""
+        """Place of the last dataset, if it was written."""
         self.chunk_registry = ChunkRegistry()
         """Finds the text and the characters behind the chunk ids of the ground truth."""
         self._model = as_chat_model(llm_client, name=model)

@@ -284,7 +284,7 @@ def _statements(text: str, block: Place, paragraph: int) -> Iterator[Statement]:
 
 
 def is_whole(written: str, sentence: str) -> bool:
-    """Tell whether what is written is one whole sentence of prose that states something."""
+    """Return True if what is written is one whole sentence of prose that states something."""
     return (
         _WORD.search(sentence) is not None
         and _WHOLE.match(sentence) is not None
@@ -359,12 +359,12 @@ def section_of(place: Place) -> str:
 
 
 def is_short(name: str) -> bool:
-    """Tell whether a title or heading is short enough to be part of a question."""
+    """Return True if a title or heading is short enough to be part of a question."""
     return len(name.split()) <= _LONGEST_NAME and len(name) <= 60
 
 
 def is_question(heading: str) -> bool:
-    """Tell whether a heading is a question itself."""
+    """Return True if a heading is a question itself."""
     return heading.rstrip().endswith(("?", "？"))
 
 

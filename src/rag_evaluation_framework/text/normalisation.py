@@ -245,7 +245,7 @@ def _needs_no_space(character: str) -> bool:
 
 
 def _joins_words(text: str, place: int) -> bool:
-    """Tell whether a mark stands between two letters or digits, as in ``snake_case`` or ``2*3``."""
+    """Return True if a mark stands between two letters or digits, as in ``snake_case`` or ``2*3``."""
     return 0 < place < len(text) - 1 and text[place - 1].isalnum() and text[place + 1].isalnum()
 
 

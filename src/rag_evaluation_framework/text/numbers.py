@@ -268,7 +268,7 @@ def _in_typed_digits(text: str) -> list[Quantity]:
 
 
 def _has_joined_numbers(text: str) -> bool:
-    """Tell whether a number in words stands beside an apostrophe."""
+    """Return True if a number in words stands beside an apostrophe."""
     words, at = tuple(_NUMBER_WORDS), text.find("'")
     while at >= 0:
         if text.endswith(words, 0, at) or text.startswith(words, at + 1):
@@ -297,7 +297,7 @@ def _in_digits(text: str) -> Iterator[Quantity]:
 
 
 def _is_of_part(text: str, start: int) -> bool:
-    """Tell whether the number that starts here is that of a passage or a step."""
+    """Return True if the number that starts here is that of a passage or a step."""
     end = text[max(0, start - _LONGEST_END) : start].rstrip().casefold()
     return (
         end.endswith(_ENDS_OF_PART_BEFORE)

@@ -30,7 +30,7 @@ EMOJI = r"\u2600-\u27bf\ufe0f\u200d\U0001f000-\U0001faff"
 """Pictures, and what joins several into one."""
 
 ONE_TO_TEN = "一二三四五六七八九十"
-"""By which Chinese lists are numbered."""
+"""Characters that number Chinese lists."""
 
 CLOSERS = r"\"'”’»)\]）】」』》*_"
 """Characters that may close after the end of a sentence: quotation marks, brackets, emphasis."""
@@ -39,7 +39,7 @@ HAN_CHARACTER = late_pattern(f"[{HAN}]")
 """One Chinese character."""
 
 CHARACTERS_OF_A_WORD = 1.6
-"""As people divided a treebank (UD Chinese GSD): no segmenter is needed to count words."""
+"""Mean characters per Chinese word, from a treebank (UD Chinese GSD), to count words without a segmenter."""
 
 _UNSPACED_CHARACTER = late_pattern(f"[{UNSPACED}]")
 
@@ -69,7 +69,7 @@ _TOGETHER = {"CJK": "HAN", "HIRAGANA": "HAN", "KATAKANA": "HAN", "FULLWIDTH": "L
 
 
 def writes_another_script(question: str, sources: Iterable[str]) -> bool:
-    """Tell whether most of a question is in a script that hardly occurs in its sources.
+    """Return True if most of a question is in a script that hardly occurs in its sources.
 
     >>> writes_another_script("什么时候开船？", ["The ferry leaves at noon."])
     True
@@ -103,5 +103,5 @@ UNSPACED_CHARACTER = late_pattern(f"([{UNSPACED}])")
 
 
 def has_unspaced_script(text: str) -> bool:
-    """Tell whether a text has Chinese characters or kana."""
+    """Return True if a text has Chinese characters or kana."""
     return UNSPACED_CHARACTER.search(text) is not None

@@ -33,7 +33,7 @@ _MOST_COMPARED = 10_000_000
 
 
 def is_whole(text: str, start: int, end: int) -> bool:
-    """Tell whether a place cuts no word and no number.
+    """Return True if a place cuts no word and no number.
 
     >>> is_whole("costs 4.50", 6, 7), is_whole("costs 4.50", 6, 10)
     (False, True)
@@ -64,7 +64,7 @@ def _borders_around(text: str, at: int) -> tuple[int, int]:
 
 
 def _is_border(text: str, at: int) -> bool:
-    """Tell whether no word and no number goes on across a position."""
+    """Return True if no word and no number goes on across a position."""
     if at == 0 or at == len(text):
         return True
     before, after = text[at - 1], text[at]
@@ -182,7 +182,7 @@ def without_dots(snippet: str) -> str:
 
 
 def _is_wide(character: str) -> bool:
-    """Tell whether a line may be broken beside a character, as it may in Chinese and Japanese."""
+    """Return True if a line may be broken beside a character, as it may in Chinese and Japanese."""
     return unicodedata.east_asian_width(character) in "WF"
 
 
@@ -414,7 +414,7 @@ class ExcerptFinder:
         return chosen if is_closest else "ambiguous-excerpt"
 
     def _is_copy(self, span: Span, wanted: str, most_edits: int) -> bool:
-        """Tell whether the span, widened to whole words, is still the passage, with the same numbers."""
+        """Return True if the span, widened to whole words, is still the passage, with the same numbers."""
         passage = FoldedText(span.of(self.text)).folded
         if abs(len(passage) - len(wanted)) > 2 * most_edits + _HALF_WORD:
             return False

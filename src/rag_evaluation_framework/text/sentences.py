@@ -303,7 +303,7 @@ def _end_of(text: str, begin: int, match: re.Match[str]) -> int:
 
 
 def _wide_goes_on(text: str, begin: int, end: int) -> bool:
-    """Tell whether a sentence goes on after ``。！？``: a speaker follows, or a bracket is open."""
+    """Return True if a sentence goes on after ``。！？``: a speaker follows, or a bracket is open."""
     if text[end - 1] == "》":
         return True
     if text[end - 1] in '”」』"' and (_SAID.match(text, end) or _IN_ENGLISH.match(text, end)):
@@ -332,14 +332,14 @@ def _end_of_wide(text: str, begin: int, match: re.Match[str]) -> int:
 
 
 def _is_closed(text: str, mark: str, end: int) -> bool:
-    """Tell whether every such mark of the line is closed here; of a very long line nobody can tell."""
+    """Return True if every such mark of the line is closed here; of a very long line nobody can tell."""
     first = max(end - _LONGEST_COUNTED, 0)
     line = text.rfind("\n", first, end) + 1
     return (line > 0 or first == 0) and text.count(mark, line, end) % 2 == 0
 
 
 def _ends_plainly(text: str, begin: int, stop: int) -> bool:
-    """Tell whether a word, a full stop and a capital or a figure stand here, as where most sentences end.
+    """Return True if a word, a full stop and a capital or a figure stand here, as where most sentences end.
 
     The rest is rules.
     """
@@ -360,7 +360,7 @@ def _ends_plainly(text: str, begin: int, stop: int) -> bool:
 
 
 def _ends_sentence(text: str, begin: int, match: re.Match[str]) -> bool:
-    """Tell whether ASCII marks end a sentence."""
+    """Return True if ASCII marks end a sentence."""
     following = _NEXT_WORD.match(text, match.end())
     word = following["word"] or "" if following is not None else ""
     mark = text[match.start() : match.end("mark")]
@@ -391,7 +391,7 @@ def _word_before(text: str, end: int) -> str:
 
 
 def _is_in_brackets(text: str, begin: int, match: re.Match[str]) -> bool:
-    """Tell whether a bracket that opened before the mark is still open after it."""
+    """Return True if a bracket that opened before the mark is still open after it."""
     before, closers = text[begin : match.start()], match["closers"]
     return any(
         before.count(opens) > before.count(closes) + closers.count(closes)
@@ -400,14 +400,14 @@ def _is_in_brackets(text: str, begin: int, match: re.Match[str]) -> bool:
 
 
 def _is_label(text: str, begin: int, end: int) -> bool:
-    """Tell whether the stop is that of a list item's number or of "Step 1."."""
+    """Return True if the stop is that of a list item's number or of "Step 1."."""
     if _LIST_MARK.search(text, max(end - _LOOK_BACK, 0), end):
         return True
     return _BARE_MARK.match(text, begin, end) is not None or _STEP.match(text, begin, end) is not None
 
 
 def _ends_without_space(text: str, match: re.Match[str], last: str, following: str) -> bool:
-    """Tell whether marks right before a letter end a sentence: in ``rained.The match``, not in ``a.Of``."""
+    """Return True if marks right before a letter end a sentence: in ``rained.The match``, not in ``a.Of``."""
     if text[match.end()] > "\u2e80":
         mark = text[match.start() : match.end("mark")]
         return mark[-1] in "!?" or (mark == "." and (last[-1:] > "\u2e80" or _is_plain(last)))
@@ -420,7 +420,7 @@ def _is_plain(word: str) -> bool:
 
 
 def _stop_ends_sentence(last: str, following: str) -> bool:
-    """Tell whether one full stop after the word ``last`` ends a sentence that ``following`` comes after."""
+    """Return True if one full stop after the word ``last`` ends a sentence that ``following`` comes after."""
     lowered = last.lower().rpartition("-")[2]
     if lowered in NEVER_LAST:
         return False

@@ -43,7 +43,7 @@ class Spanned:
         return text[self.start : self.end]
 
     def meets(self: Placed, other: Placed) -> bool:
-        """Tell whether both have a character in common.
+        """Return True if both have a character in common.
 
         >>> Span(0, 3).meets(Span(2, 4)), Span(0, 3).meets(Span(3, 4))
         (True, False)
@@ -51,7 +51,7 @@ class Spanned:
         return self.start < other.end and other.start < self.end
 
     def holds(self: Placed, other: Placed) -> bool:
-        """Tell whether every character of another is one of its own."""
+        """Return True if every character of another is one of its own."""
         return self.start <= other.start and other.end <= self.end
 
     def gap(self: Placed, other: Placed) -> int:

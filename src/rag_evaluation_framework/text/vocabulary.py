@@ -96,7 +96,7 @@ ORDINALS = {
     )
 }
 COMMON_ORDINALS = frozenset(("first", "second", "third"))
-"""Those that are more often words of grammar than numbers."""
+"""Ordinals that are more often words of grammar than numbers."""
 TIMES = {"once": 1, "twice": 2, "thrice": 3}
 
 CHINESE_DIGITS = {
@@ -111,7 +111,7 @@ CHINESE_MYRIADS = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
 NUMERALS = "".join((*CHINESE_DIGITS, *CHINESE_SCALES, *CHINESE_MYRIADS))
 """Every Chinese numeral, between the brackets of a regular expression."""
 PLAIN_NUMERALS = frozenset(NUMERALS) - frozenset("壹贰叁肆伍陆柒捌玖拾佰仟")
-"""Those of everyday writing; the others are for cheques, and are words as well: 陆 is land."""
+"""Numerals of everyday writing; the others are for cheques, and are words as well: 陆 is land."""
 
 COUNTED = "次个個名位只隻条條件天年月日岁歲点點人米元块塊倍种種张張本辆輛层層楼樓家座"
 """Chinese measure words after a number, and nouns that are counted themselves: 三次, 两个."""
