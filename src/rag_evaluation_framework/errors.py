@@ -536,7 +536,7 @@ _FULL = (ENOSPC, EDQUOT)
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Return True if the disk, or what a user may keep on it, is full: with more room, the same would do."""
+    """Return True if the disk or a quota is full: with more space, a retry would work."""
     return isinstance(error, OSError) and error.errno in _FULL
 
 

@@ -104,7 +104,7 @@ def precedence(text: str) -> tuple[Any, ...]:
 
 
 def same_version(one: str, other: str) -> bool:
-    """Return True if two texts name one version: ``v1.0.0``, ``1.0`` and ``1.0.0`` do."""
+    """Return True if two texts are one version: ``v1.0.0``, ``1.0`` and ``1.0.0`` are."""
     version = parse_version(one)
     return one == other if version is None else version == parse_version(other)
 

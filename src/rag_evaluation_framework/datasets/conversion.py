@@ -281,7 +281,7 @@ _COVERING = ("recorded", "expectation")
 
 
 def is_held(name: str, holds: frozenset[str]) -> bool:
-    """Return True if a dialect that declares ``holds`` keeps what the name stands for."""
+    """Return True if a dialect that declares ``holds`` can represent a named field."""
     if name in holds or (name == "question" and "turns" in holds):
         return True
     first = name.partition(".")[0]
@@ -356,5 +356,5 @@ def _said_in(record: Any, *names: str) -> Iterator[str]:
 
 
 def _says(value: Any) -> bool:
-    """Return True if a value says anything: text may be empty and yet be meant, containers not."""
+    """Return True if a value has content: text may be empty on purpose, containers not."""
     return value is not None and value != () and value != [] and value != {}

@@ -255,7 +255,7 @@ def _cells(record: Mapping[str, Any], names: Sequence[str], columns: Columns) ->
 
 
 def _is_plain(name: str, value: Any, columns: Columns) -> bool:
-    """Return True if a plain cell of this column says this value and no other."""
+    """Return True if a plain cell of this column represents this value and no other."""
     kind = columns.kind(name)
     if kind == "text":
         return isinstance(value, str) and value != ""

@@ -125,7 +125,7 @@ def made_id(sample: Sample) -> str:
 
 
 def needs_no_id(sample: Sample) -> bool:
-    """Return True if the sample's id is the one its question gives, and so need not be written down."""
+    """Return True if the sample's id is made from its question, and so need not be saved."""
     if not is_made_id(sample.id):
         return sample.id == UNNAMED
     return sample.id.startswith(made_id(sample))

@@ -113,7 +113,7 @@ def _is_span(text: str, content: str, start: int, end: int) -> bool:
 
 
 def _surrounds_span(text: str, content: str, start: int, end: int) -> bool:
-    """Return True if a text is the span, stands around it, or is one end of it with the rest left out."""
+    """Return True if a text is the span, contains it, or is one end of it."""
     if _is_span(text, content, start, end):
         return True
     core = text.strip()

@@ -294,7 +294,7 @@ def _readable_names(place: str, values: list[Any]) -> str | None:
 
 
 def _mostly(told: Iterable[bool]) -> bool:
-    """Return True if more of the values than not are of a kind: what the others are is reported of each."""
+    """Return True if most of the values are of a kind; each of the others is reported."""
     known = list(told)
     return sum(known) * 2 > len(known)
 

@@ -190,12 +190,12 @@ def _known(path: Path) -> Dialect | None:
 
 
 def _is_foreign(dialect: Dialect) -> bool:
-    """Return True if a tool's format says itself which text is an answer: nothing is guessed then."""
+    """Return True if a tool's format defines the answer field: nothing is guessed then."""
     return dialect.name in SIGNATURES and SIGNATURES[dialect.name].is_foreign
 
 
 def _holds_answers(samples: Iterator[Sample]) -> bool:
-    """Return True if one of the first samples has an answer, or what was retrieved and is relevant."""
+    """Return True if one of the first samples has an answer, or retrieval with relevance."""
     with suppress(InputError):
         return any(
             sample.recorded is not None

@@ -112,7 +112,7 @@ def qrels_lines(
 
 
 def fits_column(identifier: str, *, format: Literal["trec", "beir"]) -> bool:
-    """Return True if an id can stand in a column: TREC's end at white space, BEIR's at tabs and line ends.
+    """Return True if an id fits a column: TREC's end at white space, BEIR's at tabs.
 
     One that starts with U+FEFF cannot: at the start of a file it would be taken for a byte order mark.
     """

@@ -494,7 +494,7 @@ def _holds_run(folder: Path) -> bool:
 
 
 def is_there(path: str | Path) -> bool:
-    """Return True if there is anything at a path; a name that nothing can have leads nowhere."""
+    """Return True if anything exists at a path; an impossible name leads nowhere."""
     try:
         Path(path).stat()
     except (OSError, ValueError):
@@ -548,7 +548,7 @@ def stamp_of(path: Path) -> list[int] | None:
 
 
 def is_settled(stamp: list[int], *, since: int = _TICK_NS) -> bool:
-    """Return True if so many nanoseconds ago a file was already as its stamp has it."""
+    """Return True if a file's last change is more than ``since`` nanoseconds ago."""
     return max(stamp[1:3]) < time.time_ns() - since
 
 

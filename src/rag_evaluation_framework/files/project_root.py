@@ -42,5 +42,5 @@ def in_project(*parts: str) -> Path:
 
 
 def is_runs_directory(folder: Path) -> bool:
-    """Return True if runs are kept in a folder unless somebody says otherwise."""
+    """Return True if runs are saved in a folder by default."""
     return folder.resolve() == in_project("runs").resolve()

@@ -197,7 +197,7 @@ def goes_on_to_answer(text: str, found: tuple[int, int]) -> bool:
 
 
 def answers_before(text: str, found: tuple[int, int], *, pattern: AnswerPattern, asked: str) -> bool:
-    """Return True if a folded text has answered, or complied, before the characters that the pattern found.
+    """Return True if a folded text answers, or complies, before the pattern's match.
 
     "Two thousand came; the documents do not say when" has. Words of the question do not count.
     """
@@ -217,7 +217,7 @@ def answers_before(text: str, found: tuple[int, int], *, pattern: AnswerPattern,
 
 
 def takes_up_the_question(text: str, found: tuple[int, int], *, asked: str) -> bool:
-    """Return True if the statement found speaks of something asked that the text before has not spoken of.
+    """Return True if the statement is about a topic of the question that is new in the text.
 
     "Encryption in transit is TLS. Encryption at rest is not discussed" does when encryption at rest was asked
     about: what stands before is beside the point.
@@ -345,7 +345,7 @@ def _is_supposed(text: str, match: re.Match[str], pattern: AnswerPattern) -> boo
 
 
 def _may_answer(pattern: AnswerPattern, asked: str) -> bool:
-    """Return True if the pattern counts as a reply to what was asked."""
+    """Return True if the pattern counts as a reply to the question."""
     if pattern.unless_asked is not None and pattern.unless_asked.compiled.search(asked):
         return False
     return pattern.when_asked is None or pattern.when_asked.compiled.search(asked) is not None

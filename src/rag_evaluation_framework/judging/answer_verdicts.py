@@ -65,7 +65,7 @@ def class_of_answer(sample: Sample, answer: str) -> AnswerClass:
 
 
 def expects_refusal(sample: Sample) -> bool:
-    """Return True if a sample says that it expects a refusal."""
+    """Return True if a sample expects a refusal."""
     return isinstance(sample.expectation, Refusal)
 
 
@@ -99,7 +99,7 @@ def is_the_reference(sample: Sample, answer: str) -> bool:
 
 
 def is_the_refusal(sample: Sample, answer: str) -> bool:
-    """Return True if a sample says how its refusal should sound, and this answer holds that text."""
+    """Return True if a sample gives the text of its refusal, and this answer has it."""
     expected = sample.expectation
     if not isinstance(expected, Refusal) or not expected.pattern:
         return False

@@ -75,7 +75,7 @@ class Band(msgspec.Struct, frozen=True):
     """The share of the labelled claims that it leaves open."""
 
     def is_sure(self, verdict: ClaimVerdict) -> bool:
-        """Return True if a verdict stands; one without a probability is as sure as it gets."""
+        """Return True if a verdict is final; one without a probability counts as certain."""
         return verdict.probability is None or not self.low < verdict.probability < self.high
 
     def __str__(self) -> str:
@@ -169,7 +169,7 @@ def _short(name: str) -> str:
 
 
 def _is_measured(method: SupportMethod, claims: Sequence[Claim]) -> bool:
-    """Return True if a stage knows the language: words were measured on English and Chinese only."""
+    """Return True if a stage knows the language: words were measured on two only."""
     said = " ".join(claim.text for claim in claims)
     return method.name != LEXICAL_SUPPORT or foreign_language([said], ENGLISH_AND_CHINESE) is None
 
@@ -241,7 +241,7 @@ def fitted_band(
 
 
 def _holds(sources: Mapping[str, _Source], allowed: float, part: float) -> bool:
-    """Return True if bands set to a part of what is allowed hold it on the source that was left out."""
+    """Return True if bands at a part of the allowed error hold on the held-out source."""
     if len(sources) < _FEWEST_SOURCES:
         return True
     for name, left_out in sources.items():

@@ -218,7 +218,7 @@ def _longest_common(one: Sequence[str], other: Sequence[str]) -> list[tuple[int,
 
 
 def _adds_words(gap: _Gap, copy: _Copy, new: Sequence[Place]) -> bool:
-    """Return True if words in a row stand in nothing's place, and two and half of them are new."""
+    """Return True if words are inserted, of which at least two and half are new."""
     ours, theirs = copy.sides(gap)
     times = _CHARACTERS if ours and ours[0].is_han else 1
     if len(ours) < times * _ADDED or any(word.has_content for word in theirs):
@@ -230,7 +230,7 @@ def _adds_words(gap: _Gap, copy: _Copy, new: Sequence[Place]) -> bool:
 
 
 def _replaces_a_number(gap: _Gap, copy: _Copy) -> bool:
-    """Return True if a number stands in the place of another, and neither was only moved."""
+    """Return True if a number replaces another, and neither was only moved."""
     if not all(copy.numbers):
         return False
     (ours, theirs), (our_numbers, their_numbers) = copy.places, copy.numbers
@@ -256,7 +256,7 @@ def _is_more_often(number: Quantity, here: Iterable[Quantity], there: Iterable[Q
 
 
 def _replaces_a_name(gap: _Gap, copy: _Copy) -> bool:
-    """Return True if a name stands in the place of another, and was not only moved.
+    """Return True if a name replaces another, and was not only moved.
 
     At the start of a sentence a capital need not be that of a name: all words there must have one.
     """
@@ -284,7 +284,7 @@ def _names(
 
 
 def _has_another(names: Iterable[str], others: Sequence[str]) -> bool:
-    """Return True if one of the names, of which there are some, is none of the others."""
+    """Return True if one of the names is missing in the others."""
     return not set(others).issuperset(names)
 
 

@@ -320,7 +320,7 @@ class EvidenceBody:
         return self._edits[claim]
 
     def _is_said_elsewhere(self, claim: str, edit: Edit) -> bool:
-        """Return True if a number that an edit puts in stands beside the same words somewhere else."""
+        """Return True if a number of an edit stands beside the same words somewhere else."""
         said = _said(claim)
         return any(
             not read.isdisjoint(readings(other))
@@ -333,7 +333,7 @@ class EvidenceBody:
         )
 
     def _may_be_copied(self, claim: str, unit: HeldUnit) -> bool:
-        """Return True if a sentence and a claim differ in few words, but for what one of them has besides."""
+        """Return True if claim and sentence share nearly all words of the shorter one."""
         text, said = self.texts[unit[0]], _said(claim).distinct
         keys = text.keys[unit[1]]
         least = min(len(said), len(keys))
@@ -468,7 +468,7 @@ class EvidenceBody:
         return any(self.texts[number].record for number, _ in self._places.units(closest))
 
     def _is_withheld(self, claim: str, keys: frozenset[str]) -> bool:
-        """Return True if a claim that denies nothing has all words of something that a record withholds."""
+        """Return True if a claim without denial has all words of a withheld fact."""
         return any(matter <= keys for matter in self._withheld) and not DENIAL.search(claim)
 
     def _has_words(self, claim: str, forms: Sequence[str]) -> bool:

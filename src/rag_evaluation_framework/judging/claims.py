@@ -206,7 +206,7 @@ def _states_something(sentence: str) -> bool:
 
 
 def _has_content(sentence: str) -> bool:
-    """Return True if a sentence is more than grammar, courtesies and talk of the sources.
+    """Return True if a sentence is more than grammar, courtesy and talk of the sources.
 
     A letter alone is a choice.
     """

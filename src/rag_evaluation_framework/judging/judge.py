@@ -350,7 +350,7 @@ def failed_votes(details: Mapping[str, Any]) -> int:
 
 
 def _is_final(error: BaseException) -> bool:
-    """Return True if the reply was at fault. Where the endpoint failed, who asks later may be luckier."""
+    """Return True if the reply caused the error; after an endpoint's failure a retry may work."""
     return isinstance(error, ModelError) and not error.is_of_endpoint
 
 
@@ -402,7 +402,7 @@ def families(model: str) -> frozenset[str]:
 
 
 def same_family(judge_model: str, target_model: str) -> bool:
-    """Return True if two models are kin, as far as their names tell.
+    """Return True if two models are of one family, as far as their names show.
 
     >>> same_family("gpt-4o-mini", "azure/gpt-4.1"), same_family("gpt-4o-mini", "claude-sonnet-4")
     (True, False)

@@ -112,12 +112,12 @@ def stance_at(text: str, start: int, *, through: tuple[str, ...] = ()) -> Stance
 
 
 def asks_for_name(question: str) -> bool:
-    """Return True if a comparable question asks who or what, and not for a yes or no."""
+    """Return True if a comparable question asks who or what, and not for yes or no."""
     return says("asks_for", question)
 
 
 def asks_for_denied(question: str) -> bool:
-    """Return True if a comparable question asks for what is denied: 她讨厌什么？, "What did he not see?"."""
+    """Return True if a question asks for a denial: 她讨厌什么？, "What did he not see?"."""
     return asks_for_name(question) and says("denies", question)
 
 
@@ -294,7 +294,7 @@ def is_negated(clause: str) -> bool:
 
 
 def is_denied(clause: str) -> bool:
-    """Return True if a clause denies what it says: it does not happen, or stops, or fails to."""
+    """Return True if a clause denies its statement: it does not happen, stops, or fails."""
     return is_negated(clause) != says("ceased", clause)
 
 
@@ -373,7 +373,7 @@ def mentions(text: str, name: str) -> Iterator[Span]:
 
 
 def is_stated(answer: str, name: str, *, asked: Sequence[Token] = (), even_denied: bool = False) -> bool:
-    """Return True if a comparable answer states a name, "A/B" being either, or has it to deny it.
+    """Return True if a comparable answer states or denies a name; "A/B" is either.
 
     ``asked`` is what a question asks of the name: who is not the mayor was not named as the mayor. A name
     that is a denial itself, "no pets", is not denied by its own words.

@@ -416,7 +416,7 @@ def with_documents(methods: Methods, metrics: Iterable[str], *, dialect: Dialect
 
 
 def _looks_up(metric: str) -> bool:
-    """Return True if a metric looks something up in documents; one that is not declared does not."""
+    """Return True if a declared metric needs documents."""
     try:
         return not _LOOKED_UP.isdisjoint(parse_metric(metric).metric.needs)
     except UsageError:

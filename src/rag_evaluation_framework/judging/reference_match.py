@@ -187,7 +187,7 @@ def _are_alike(one: str, other: str) -> bool:
 
 
 def _is_about(said: _Sentence, wanted: _Sentence) -> bool:
-    """Return True if a sentence has half of the words of another, numbers and dates apart."""
+    """Return True if a sentence has half of another's words, without numbers and dates."""
     words = wanted.keys.difference([word.key for word, _ in wanted.placed])
     return len(words & said.keys) >= _HALF * len(words)
 
@@ -275,7 +275,7 @@ class _Told:
         return word.is_denied == said.is_denied or not self._is_strict
 
     def denies(self, wanted: _Sentence) -> bool:
-        """Return True if what one side has without something, the other has with it."""
+        """Return True if one sentence has "without X" where the other has X."""
         return self._is_strict and any(
             (each.without ^ wanted.without) & each.keys & wanted.keys for each in self._sentences
         )
@@ -330,7 +330,7 @@ def _sentence(text: str) -> _Sentence:
 
 
 def _may_have(even: str, cues: Iterable[str]) -> bool:
-    """Return True if a text has what an English expression needs; to look for it is faster."""
+    """Return True if a text may match: it has one of the cues, or is not ASCII."""
     return not even.isascii() or any(cue in even for cue in cues)
 
 

@@ -210,7 +210,7 @@ def _find(said: str, reference: str) -> tuple[_Text, list[tuple[int, int]]]:
 
 
 def _has_words(said: str, reference: str, question: str) -> bool:
-    """Return True if an answer makes each claim of a reference in its words, and puts others between them."""
+    """Return True if an answer makes each claim of a reference, with other words between."""
     points = [each.text for each in statements_of(said_in(reference))] if _is_sentence(reference) else []
     if len(points) * len(statements_of(said)) > _MOST_COMPARED:
         return False
@@ -465,13 +465,13 @@ def _find_contrary_number(said: str, reference: str, question: str) -> str | Non
 
 
 def _is_near(one: _Number, other: _Number) -> bool:
-    """Return True if large numbers may be the same, rounded."""
+    """Return True if two large numbers may be the same one, rounded."""
     is_exact = one.unit in ("calendar year", "decade", "time") or len(one.value) < 3
     return not is_exact and len(one.value) == len(other.value) and one.value[:2] == other.value[:2]
 
 
 def _is_about(said: str, reference: str, question: str) -> bool:
-    """Return True if an answer is one brief claim that says what the reference says, the numbers apart."""
+    """Return True if an answer is one brief claim equal to the reference, numbers apart."""
     wanted, has, asked = (_keys(text) - _values(text) for text in (reference, said, question))
     is_brief = len(statements_of(said)) == 1 and _count_words(said) <= _BRIEF + _count_words(reference)
     return is_brief and wanted <= has | asked
@@ -491,7 +491,7 @@ def _is_reverse(said: str, reference: str, question: str) -> bool:
 
 
 def _is_part(said: str, reference: str) -> bool:
-    """Return True if an answer makes some claims of a reference as they are, and no other."""
+    """Return True if an answer makes some claims of a reference unchanged, and no other."""
     claims, points = (
         {plain(each.text) for each in statements_of(text)} for text in (said, said_in(reference))
     )

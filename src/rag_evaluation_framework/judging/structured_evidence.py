@@ -56,7 +56,7 @@ class Fact(msgspec.Struct, Spanned, frozen=True):
 
 
 def is_structured(text: str) -> bool:
-    """Return True if a text is a record rather than prose: JSON, or lines of ``key: value``."""
+    """Return True if a text is a record and not prose: JSON, or lines of ``key: value``."""
     return _LOOKS_STRUCTURED.match(text) is not None or _is_lines(text)
 
 

@@ -28,7 +28,7 @@ class Reply(NamedTuple):
 
 
 def asks_yes_or_no(question: str, reference: str) -> bool:
-    """Return True if a comparable question asks for a yes or a no; of a choice, its reference tells.
+    """Return True if a question asks for yes or no; for a choice, its reference decides.
 
     >>> [asks_yes_or_no(question, "") for question in ("电梯能用吗?", "谁能用?", "is it a?", "is it a or b?")]
     [True, False, True, False]

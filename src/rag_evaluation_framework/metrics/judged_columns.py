@@ -378,7 +378,7 @@ def _any_twice(keys: Words, ends: Places) -> bool:
 
 
 def _are_alike(keys: npt.NDArray[np.unsignedinteger[Any]]) -> bool:
-    """Return True if two are equal."""
+    """Return True if two keys are equal."""
     in_order = np.sort(keys)
     return bool((in_order[1:] == in_order[:-1]).any())
 

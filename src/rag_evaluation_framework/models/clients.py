@@ -160,7 +160,7 @@ def _other_format(refused: Mapping[str, Any], complaint: str) -> Concession:
 
 
 def _is_strict(schema: Any) -> bool:
-    """Return True if OpenAI can hold a model to a schema: each object has all its fields and no others."""
+    """Return True if OpenAI can enforce a schema: each object has exactly all its fields."""
     if isinstance(schema, list):
         return all(map(_is_strict, schema))
     if not isinstance(schema, Mapping):

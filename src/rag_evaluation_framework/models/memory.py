@@ -95,7 +95,7 @@ class RememberingModel:
         return RememberingModel(counted_in(self._model, spending), self.path.parent)
 
     def remembers(self, messages: Sequence[Message], *, schema: Schema | None = None, draw: int = 0) -> bool:
-        """Return True if a completion is there, without asking for it."""
+        """Return True if a completion is in the cache, without requesting it."""
         return self.path.exists() and self._read(self._key(messages, schema, draw)) is not None
 
     def replies(self, most: int) -> list[Completion]:

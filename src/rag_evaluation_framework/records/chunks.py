@@ -110,7 +110,7 @@ class PositionAwareChunk(Spanned):
         return CharacterSpan(self.doc_id, self.start, self.end)
 
     def matches(self, document: Document) -> bool:
-        """Return True if the chunk's text is really at its place in the document."""
+        """Return True if the chunk's text is at its position in the document."""
         return document.id == self.doc_id and document.content[self.start : self.end] == self.content
 
 

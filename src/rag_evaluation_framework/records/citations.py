@@ -130,7 +130,7 @@ def range_counted_in(page: int | None, metadata: object, *, length: int) -> tupl
 
 
 def has_pages(metadata: object) -> bool:
-    """Return True if it is known where the pages of a document are."""
+    """Return True if the pages of a document are known."""
     return bool(_known_pages(metadata))
 
 

@@ -186,7 +186,7 @@ class AnsweredTurn(msgspec.Struct, frozen=True):
 
 
 def is_conversation(sample: Sample) -> bool:
-    """Return True if a sample says for at least one turn what the assistant should say in it."""
+    """Return True if a sample has the expected answer of at least one turn."""
     return any(_is_expected(turn) for turn in sample.turns)
 
 
@@ -311,5 +311,5 @@ TURNED_AWAY = frozenset(f"http-{status}" for status in (401, 403, 404, 405, 407,
 
 
 def may_be_mended(failure_kind: str) -> bool:
-    """Return True if a failure says nothing about its sample, so that a resume asks the sample again."""
+    """Return True if a failure is not the sample's fault, so that a resume retries it."""
     return failure_kind in TURNED_AWAY or failure_kind in NOT_REACHED

@@ -211,7 +211,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """The origin of a sample: its dialect, file and line, by which it is written back and named.
+    """The origin of a sample: its dialect, file and line, from which it is named and saved again.
 
     ``number`` counts the samples of the file from 1, where several stand on one line.
     """
@@ -733,7 +733,7 @@ def is_refusal(truth: Any) -> bool:
 
 
 def declines(record: Mapping[str, Any]) -> bool:
-    """Return True if a record of the questions to decline says that it is one.
+    """Return True if a record is marked as a question to refuse.
 
     >>> declines({"ground_truth": "拒答"}), declines({"ground_truth": "No.", "refusal_reason": "unsafe"})
     (True, True)

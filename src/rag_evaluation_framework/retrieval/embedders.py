@@ -371,7 +371,7 @@ class CachedEmbedder(EmbedderByRole):
 
 
 def _is_nameless(embedder: Embedder) -> bool:
-    """Return True if all that an embedder says of itself is its address in memory."""
+    """Return True if an embedder's only description is its address in memory."""
     kind = type(embedder)
     is_default = kind.__repr__ is object.__repr__ and kind.__str__ is object.__str__
     return is_default and not hasattr(embedder, "cache_key")

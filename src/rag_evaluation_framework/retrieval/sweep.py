@@ -189,7 +189,7 @@ def _built(registry: Registry[Callable[..., Any]], parts: Iterable[Any]) -> list
 
 
 def has_stable_prefixes(retriever: Retriever, depth: int) -> bool:
-    """Return True if the first k of ``depth`` results are what would be found if only k were asked for."""
+    """Return True if the first k of ``depth`` results are the same as a search for k gives."""
     if isinstance(retriever, FusedRetriever):
         return depth <= retriever.depth
     return isinstance(retriever, DenseRetriever | BM25Retriever)

@@ -327,7 +327,7 @@ def _has_clause(subject: list[str]) -> bool:
 
 
 def _is_telegram(before: list[str], words: list[str], known: frozenset[str]) -> bool:
-    """Return True if what stands before the verb may be an order or a note: ``Add proposed patch``."""
+    """Return True if the text before the verb may be an order or note: ``Add proposed patch``."""
     opening, place = words[0], len(before)
     if opening in DETERMINERS | POSSESSIVES | PRONOUNS or before[0][:1].isdigit():
         return False
@@ -401,7 +401,7 @@ def _is_finite(words: list[str], place: int) -> bool:
 
 
 def _is_noun(words: list[str], place: int) -> bool:
-    """Return True if what looks like a verb may be a noun, since another verb follows: ``builds require``."""
+    """Return True if an apparent verb may be a noun before another: ``builds require``."""
     following = words[place + 1 : place + 2]
     if following and (following[0] in _FINITE or following[0] in THIRD_PERSON or following[0] in PAST):
         return True
@@ -458,12 +458,12 @@ _THERE = re.compile(r"\b(?:is|are|was|were) there\b")
 
 
 def states(sentence: str) -> bool:
-    """Return True if a sentence says outright that something is so: neither denied nor under a condition."""
+    """Return True if a sentence states a fact: neither denied nor conditional."""
     return _NEGATION.search(sentence) is None and _CONDITION.search(sentence) is None
 
 
 def points(question: str) -> bool:
-    """Return True if a question has words that mean something outside of it."""
+    """Return True if a question has words with a meaning outside of it."""
     return _POINTING.search(_THERE.sub("", question)) is not None
 
 

@@ -265,7 +265,7 @@ class _Sentence:
         return kind if is_clear else None
 
     def _is_asked_of(self, subject: str) -> bool:
-        """Return True if somebody would ask what this is or does: a name, or what the document is about."""
+        """Return True if a reader may ask for the meaning: a name, or the document's topic."""
         if self._kind != "thing":
             return self._kind == "name"
         noun = _HEAD.split(subject, maxsplit=1)[0].casefold().split()[-1]
@@ -471,7 +471,7 @@ def known_words(texts: Iterable[str]) -> frozenset[str]:
 
 
 def _continues(text: str, before: Clause | None) -> bool:
-    """Return True if what follows *and* goes on with another verb, or begins another clause."""
+    """Return True if the text after *and* has another verb, or begins another clause."""
     word = text.partition(" ")[0]
     if word.casefold() in _GOING_ON or word in THIRD_PERSON or (word in PAST and word not in VERBS):
         return True
@@ -515,7 +515,7 @@ def _answer(text: str, *, is_list: bool) -> str:
 
 
 def _opens_clause(text: str, known: frozenset[str]) -> bool:
-    """Return True if what follows a joint is a clause of its own: ``and they sail on``."""
+    """Return True if the text after a joint is a clause of its own: ``and they sail on``."""
     clause = re.sub(r"\A(?:and|but|or|so|yet) ", "", text)
     first = clause.partition(" ")[0]
     may_open = first.casefold() in english_clauses.DETERMINERS | PRONOUNS
@@ -523,7 +523,7 @@ def _opens_clause(text: str, known: frozenset[str]) -> bool:
 
 
 def _is_told(question: str, answer: str) -> bool:
-    """Return True if an answer says more than the question, and does not compare with what stands before."""
+    """Return True if an answer adds to the question, without comparing with earlier text."""
     new = set(content_keys(answer)).difference(content_keys(question))
     first = {word.casefold() for word in answer.split()[:2]}
     is_ended = answer.split()[-1].casefold() not in UNFINISHED | RELATIVE_ADJECTIVES | {"single"}
@@ -536,7 +536,7 @@ def _runs_on(answer: str) -> bool:
 
 
 def _is_object(rest: str) -> bool:
-    """Return True if what follows a verb begins with a noun that is its object."""
+    """Return True if the text after a verb begins with a noun that is its object."""
     words = rest.split()
     first, following = (each.strip(",").casefold() for each in [*words, "", ""][:2])
     if first in _NO_OBJECTS | PRONOUNS or (first == "the" and len(words) < _SHORTEST_OBJECT):

@@ -402,7 +402,7 @@ def _about_option(option: Definition, title: str) -> Iterator[MadeQuestion]:
 
 
 def _is_said(description: str, name: str) -> bool:
-    """Return True if a name of several words says what its description does: ``--ignore-case``."""
+    """Return True if a name of several words repeats its description: ``--ignore-case``."""
     words = re.sub(r"[-_.]", " ", name).casefold().split()
     keys = set(content_keys(" ".join(words)))
     is_begun = description.casefold().startswith(" ".join(words))
@@ -430,7 +430,7 @@ def _about_command(title: str, text: str) -> Iterator[MadeQuestion]:
 
 
 def _is_deed(text: str, name: str, *, fewest: int = _FEWEST_NEW_WORDS) -> bool:
-    """Return True if a description begins with what is done, and tells more than a name does.
+    """Return True if a description begins with the action, and adds to the name.
 
     ``Name of the file`` and ``process viewer`` begin with nouns; ``Print the version`` tells nothing.
     """

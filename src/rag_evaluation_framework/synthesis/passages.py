@@ -284,7 +284,7 @@ def _statements(text: str, block: Place, paragraph: int) -> Iterator[Statement]:
 
 
 def is_whole(written: str, sentence: str) -> bool:
-    """Return True if what is written is one whole sentence of prose that states something."""
+    """Return True if a text is one whole sentence of prose that states something."""
     return (
         _WORD.search(sentence) is not None
         and _WHOLE.match(sentence) is not None

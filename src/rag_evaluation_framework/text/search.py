@@ -64,7 +64,7 @@ def _borders_around(text: str, at: int) -> tuple[int, int]:
 
 
 def _is_border(text: str, at: int) -> bool:
-    """Return True if no word and no number goes on across a position."""
+    """Return True if no word and no number continues across a position."""
     if at == 0 or at == len(text):
         return True
     before, after = text[at - 1], text[at]

@@ -332,14 +332,14 @@ def _end_of_wide(text: str, begin: int, match: re.Match[str]) -> int:
 
 
 def _is_closed(text: str, mark: str, end: int) -> bool:
-    """Return True if every such mark of the line is closed here; of a very long line nobody can tell."""
+    """Return True if every such mark of the line is closed here; unknown for a long line."""
     first = max(end - _LONGEST_COUNTED, 0)
     line = text.rfind("\n", first, end) + 1
     return (line > 0 or first == 0) and text.count(mark, line, end) % 2 == 0
 
 
 def _ends_plainly(text: str, begin: int, stop: int) -> bool:
-    """Return True if a word, a full stop and a capital or a figure stand here, as where most sentences end.
+    """Return True if a word, a full stop, and a capital or a figure stand here.
 
     The rest is rules.
     """
