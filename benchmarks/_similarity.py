@@ -91,7 +91,7 @@ def _read(row: dict[str, Any], system: str, drawn: str) -> Answer:
         row["answers"][system]["correct"],
         str(row["id"]),
         row["question"],
-        [claim.text for claim in readings[0].said],
+        [claim.text for claim in readings[0].answer_claims],
         [[claim.text for claim in each.reference_claims] for each in readings],
         row["references"].index(drawn),
         (plain_recall("", text, row["references"]), plain_recall("", text, [drawn])),

@@ -239,7 +239,7 @@ RULES = (
     Rule("… takes up the question", {"takes_up_the_question": _always(True)}, ("classes",)),
     Rule("… takes up the question (never)", {"takes_up_the_question": _always(False)}, ("classes",)),
     Rule("stances", {"denies_at": _always(False), "asks_for_denied": _always(False)}, GOLDEN),
-    Rule("clause denials", {"denies_asked": _always(False)}, NAMED_AND_TOLD),
+    Rule("clause denials", {"denies_key": _always(False)}, NAMED_AND_TOLD),
     Rule("yes or no", {"asks_yes_or_no": _always(False), "reply_in": _always(None)}, ("replies",)),
     Rule(
         "shared pieces",

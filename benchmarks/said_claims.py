@@ -33,7 +33,7 @@ def is_matched(item: Item) -> bool:
     """Return True if blame finds that the text says it."""
     question, text, wanted, _ = item
     sample = Sample(id="1", turns=(Turn(role="user", content=question),), reference=wanted[0])
-    return all(point.is_said for point in expected_points(sample, text, (), readings=wanted).points)
+    return all(point.is_supported for point in expected_points(sample, text, (), readings=wanted).points)
 
 
 def is_supported(item: Item) -> bool:

@@ -372,7 +372,7 @@ class ModelOutageError(ModelError):
     more than the judge may be put (``judge-budget``).
     """
 
-    def told(self, role: str) -> str:
+    def describe_role(self, role: str) -> str:
         """Return the cause as a sentence; ``role`` names the model, such as ``judge``."""
         if self.kind in (MAX_COST, JUDGE_BUDGET):
             return self.message

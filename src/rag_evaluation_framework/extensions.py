@@ -379,7 +379,7 @@ class Specification(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         if not self.arguments:
             return self.name
-        inside = ", ".join(f"{key}={_written(value)}" for key, value in self.arguments.items())
+        inside = ", ".join(f"{key}={_format_value(value)}" for key, value in self.arguments.items())
         return f"{self.name}({inside})"
 
 
@@ -430,7 +430,7 @@ def _plain_kinds(annotation: Any) -> list[tuple[Callable[[Any], bool], str]]:
     return [_PLAIN_KINDS[name] for name in names] if _PLAIN_KINDS.keys() >= set(names) else []
 
 
-def _written(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, Specification):
         return str(value)
     if isinstance(value, bool) or value is None:

@@ -180,7 +180,7 @@ def test_runs_counts_the_samples_that_a_resume_asks_again(tmp_path: Path, datase
 
 
 def test_runs_says_who_works_on_a_run(folder: RunFolder) -> None:
-    with folder.held():
+    with folder.lock():
         done = invoke(runs_command, "--runs-dir", folder.path.parent)
         (row,) = json.loads(invoke(runs_command, "--runs-dir", folder.path.parent, "--json").stdout)
     assert "running: books_1: process" in done.stdout

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cases import tables_beside
 from rag_evaluation_framework import Document, DocumentId, Refusal, Sample, SpanCitation, Turn
 from rag_evaluation_framework.datasets.consistency import says_nothing
-from rag_evaluation_framework.datasets.conversion import is_held
+from rag_evaluation_framework.datasets.conversion import is_supported
 from rag_evaluation_framework.records.samples import Recorded
 
 TABLES = tables_beside(__file__)
@@ -192,20 +192,20 @@ def samples_for(draw: st.DrawFn, holds: frozenset[str], *, index: int = 0) -> Sa
     """A sample that says only what ``holds`` allows, about :data:`DOCUMENT`."""
 
     def held(name: str, strategy: st.SearchStrategy[Any], empty: Any) -> Any:
-        return draw(strategy) if is_held(name, holds) else empty
+        return draw(strategy) if is_supported(name, holds) else empty
 
     contexts = held("recorded.contexts", text_lists.map(tuple), ())
     answer = held("recorded.answer", st.one_of(st.none(), texts), None)
-    has_span = is_held("relevant_spans", holds) and draw(st.booleans())
+    has_span = is_supported("relevant_spans", holds) and draw(st.booleans())
     spans = ()
     if has_span:
         start = draw(st.integers(0, 20))
         end = draw(st.integers(start + 1, len(DOCUMENT.content)))
-        text = DOCUMENT.content[start:end] if is_held("relevant_spans.text", holds) else None
+        text = DOCUMENT.content[start:end] if is_supported("relevant_spans.text", holds) else None
         spans = (SpanCitation(DOCUMENT.id, start, end, text=text),)
     # What holds refusals and no references is made of refusals.
-    may_answer = is_held("reference", holds)
-    is_refusal = is_held("expectation.refusal", holds) and (not may_answer or draw(st.booleans()))
+    may_answer = is_supported("reference", holds)
+    is_refusal = is_supported("expectation.refusal", holds) and (not may_answer or draw(st.booleans()))
     question = draw(texts.filter(lambda text: not says_nothing(text)))
     return Sample(
         id=f"{draw(words)}-{index}",

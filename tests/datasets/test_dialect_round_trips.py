@@ -23,7 +23,7 @@ from sample_strategies import (
 
 from rag_evaluation_framework import Dataset, InputError, Sample, Turn
 from rag_evaluation_framework.datasets.agent_samples import AGENT_SAMPLES
-from rag_evaluation_framework.datasets.conversion import dataset_fields, is_held, sample_fields
+from rag_evaluation_framework.datasets.conversion import dataset_fields, is_supported, sample_fields
 from rag_evaluation_framework.datasets.dialect import SIGNATURES, RecordDialect
 from rag_evaluation_framework.datasets.evaluation_sets import EVALUATION_SETS
 from rag_evaluation_framework.datasets.langsmith_examples import LANGSMITH
@@ -181,7 +181,9 @@ FILE_NAMES = {"evaluation-dataset": "x.eval.json", "beir": "x", "trec": "x.qrels
 
 def shared(first: Dialect, second: Dialect) -> frozenset[str]:
     names = {*first.holds, *second.holds}
-    return frozenset(name for name in names if is_held(name, first.holds) and is_held(name, second.holds))
+    return frozenset(
+        name for name in names if is_supported(name, first.holds) and is_supported(name, second.holds)
+    )
 
 
 def pairs() -> list[tuple[str, str]]:
@@ -218,7 +220,7 @@ def test_every_pair_of_dialects_keeps_what_both_hold(
     samples = tuple(data.draw(samples_for(both, index=index)) for index in range(2))
     if "trec" in (first, second):
         samples = tuple(_on_one_line(sample) for sample in samples)
-    documents = (DOCUMENT,) if is_held("dataset.documents", both) else ()
+    documents = (DOCUMENT,) if is_supported("dataset.documents", both) else ()
     dataset = Dataset(samples=samples, dialect="made", documents=documents)
     there = written_and_read(dataset, one, Path(mkdtemp(dir=tmp_path)))
     back = written_and_read(there, other, Path(mkdtemp(dir=tmp_path)))

@@ -83,7 +83,7 @@ def test_the_budget_bounds_retries_to_a_share_of_samples_plus_a_few_a_second() -
     budget = RetryBudget(16, clock=clock)
     spent = 0
     for _ in range(1000):
-        budget.sample_begun()
+        budget.count_sample()
         while budget.spend():
             spent += 1
     # 10 to begin with and 0.7 for each of the 1,000 samples, less a rounding; no time has passed.

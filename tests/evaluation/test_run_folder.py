@@ -111,7 +111,7 @@ def test_the_state_follows_the_journal(tmp_path: Path) -> None:
     assert (folder.counts.total, folder.counts.done, folder.counts.remaining) == (3, 2, 1)
     folder.journal_path.write_bytes(lines[0].replace(b"q0", b"Q0") + lines[1])
     assert folder.state == "broken"
-    with folder.held():
+    with folder.lock():
         assert folder.state == "running"
 
 
@@ -171,25 +171,25 @@ def test_any_of_the_runs_that_belong_together_finds_them_all(tmp_path: Path) -> 
 def test_a_lock_names_its_owner_and_is_free_when_let_go(tmp_path: Path) -> None:
     folder = new_folder(tmp_path)
     assert folder.owner is None
-    with folder.held():
+    with folder.lock():
         owner = folder.owner
         assert owner is not None
         assert owner.pid == os.getpid()
         with pytest.raises(UsageError, match=re.escape(f"is in use by process {os.getpid()} on ")):
             run_samples([sample(1)], Calculator(), [], folder=folder)
     assert folder.owner is None
-    with folder.held():
+    with folder.lock():
         pass
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows deletes no file that is open")
 def test_a_lock_that_was_deleted_still_keeps_a_second_writer_off(tmp_path: Path) -> None:
     folder = new_folder(tmp_path)
-    with folder.held():
+    with folder.lock():
         (folder.path / "lock").unlink()
-        with pytest.raises(UsageError, match="is in use; its lock file was deleted"), folder.held():
+        with pytest.raises(UsageError, match="is in use; its lock file was deleted"), folder.lock():
             pass
-    with folder.held():
+    with folder.lock():
         pass
 
 
@@ -274,12 +274,12 @@ def test_a_lock_that_says_nothing_has_an_unknown_owner_and_one_that_cannot_be_op
     tmp_path: Path,
 ) -> None:
     folder = new_folder(tmp_path)
-    with folder.held():
+    with folder.lock():
         (folder.path / "lock").write_bytes(b"")
         owner = folder.owner
         assert owner is not None
         assert str(owner) == "process 0 on an unknown host since just now"
     (folder.path / "lock").unlink()
     (folder.path / "lock").mkdir()
-    with pytest.raises(StorageError, match="cannot write"), folder.held():
+    with pytest.raises(StorageError, match="cannot write"), folder.lock():
         pass

@@ -106,10 +106,10 @@ def test_a_band_puts_no_more_wrong_than_is_allowed_in_any_source() -> None:
                 (chance >= band.high) != truth for chance, truth in of if not band.low < chance < band.high
             )
             assert wrong / len(of) <= allowed
-    assert 0 < wide.asked < narrow.asked < 1
+    assert 0 < wide.last_stage_share < narrow.last_stage_share < 1
     assert fitted_band(labelled[:20], 0.1) == Band()  # too few to know anything: never sure
     coin = [("s", draw.random(), draw.random() < 0.5) for _ in range(500)]
-    assert fitted_band(coin, 0.03).asked > 0.9
+    assert fitted_band(coin, 0.03).last_stage_share > 0.9
 
 
 def test_bands_from_a_file_of_labels_and_what_is_wrong_with_one(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_bands_from_a_file_of_labels_and_what_is_wrong_with_one(tmp_path: Path) 
     decided = built.decide(claims("The bridge was built in 1890.", "The bridge was built in 1977."), EVIDENCE)
     assert [(each.is_supported, each.by) for each in decided] == [(True, "lexical"), (False, "lexical")]
     labelled = [LabelledClaim("It is long.", tuple(EVIDENCE), True)] * 60
-    assert fitted_cascade([LexicalSupport(), Fixed("x", {})], labelled, target=0.9).asked < 1
+    assert fitted_cascade([LexicalSupport(), Fixed("x", {})], labelled, target=0.9).last_stage_share < 1
     file.write_text('{"claim": 1, "supported": "yes"}\n[]\n')
     with pytest.raises(InputError) as told:
         read_labelled_claims(file)

@@ -203,7 +203,7 @@ def golden_parts(runs: Path, resume: str | None = None) -> list[Evaluation]:
         runs_directory=runs,
         resumed=RunGroup.open(resume, runs) if resume else None,
     )
-    return [part for part in run(plan).parts.values() if part.is_begun]
+    return [part for part in run(plan).parts.values() if part.has_started]
 
 
 def test_an_answer_is_blamed_once_however_often_it_is_reported(

@@ -220,7 +220,7 @@ async def probe(
         if (key := f"{candidate.method} {candidate.path} {candidate.label}") in seen:
             continue
         seen.add(key)
-        outcome = await asked(agent(candidate), candidate, message, timeout=timeout)
+        outcome = await ask_candidate(agent(candidate), candidate, message, timeout=timeout)
         if outcome.wants_model and candidate.body is None:
             outcome = replace(outcome, models=await _models(agent(candidate), url, candidate.path, timeout))
         tried.append(outcome)
@@ -231,7 +231,7 @@ async def probe(
         if outcome.failure is not None and outcome.failure.kind in _PATH_IS_WRONG:
             place = (candidate.method, candidate.path)
             waiting = [each for each in waiting if (each.method, each.path) != place]
-        wanted = list(_wanted(outcome))
+        wanted = list(_read_required_fields(outcome))
         if not looked and _says_little(outcome):
             looked = True
             wanted = [*await _described(agent(candidate), url, timeout), *wanted]
@@ -257,7 +257,7 @@ def _says_little(outcome: Probe) -> bool:
     return is_path or (outcome.candidate.protocol == "langserve" and outcome.status in _WRONG_INPUT)
 
 
-async def asked(agent: HttpAgent, candidate: Candidate, message: str, *, timeout: float) -> Probe:
+async def ask_candidate(agent: HttpAgent, candidate: Candidate, message: str, *, timeout: float) -> Probe:
     """Send one question and read the reply as a run would."""
     ask = Ask(({"role": "user", "content": message},), 1, 1)
     started = time.perf_counter()
@@ -343,7 +343,7 @@ def _in_query(path: str, names: Sequence[str], method: str) -> Iterator[Candidat
         yield Candidate(path=f"{path}?{asked_for}", method=method)
 
 
-def _wanted(outcome: Probe) -> Iterator[Candidate]:
+def _read_required_fields(outcome: Probe) -> Iterator[Candidate]:
     """Yield what a refused request says it should have been, as FastAPI and hand-written checks say it."""
     path, protocol = outcome.candidate.path, outcome.candidate.protocol
     if protocol == "langserve" and outcome.candidate.body is None and outcome.status in _WRONG_INPUT:

@@ -69,7 +69,7 @@ class SharedAttempts:
         ``key`` spreads the waits of calls that failed together.
         """
         attempts = Attempts(key, max_attempts=self._max_attempts, seed=0)
-        self._budget.sample_begun()
+        self._budget.count_sample()
         while True:
             try:
                 return await self._in_a_slot(call)

@@ -82,7 +82,7 @@ def place_of(url: str) -> Place:
     return Place(parts.scheme, host, port, target, headers)
 
 
-def _written(method: str, place: Place, headers: Mapping[str, str], body: bytes | None) -> bytes:
+def _format_request(method: str, place: Place, headers: Mapping[str, str], body: bytes | None) -> bytes:
     own = {**place.headers, "content-length": f"{len(body or b'')}"}
     if body is None and method == "GET":
         del own["content-length"]
@@ -117,7 +117,7 @@ class Connections:
 
         The caller reads the body, and always gives the connection back by :meth:`release`.
         """
-        written = _written(method, place, headers, body)
+        written = _format_request(method, place, headers, body)
         connection = self._resting(place[:3]) or await self._opened(place, connect_timeout)
         try:
             await connection.ask(written)

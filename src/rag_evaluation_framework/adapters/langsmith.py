@@ -99,14 +99,14 @@ class LangSmith:
     def __str__(self) -> str:
         return f"LangSmith at {shown_address(self.client.api_url)}"
 
-    def asked(self, call: Callable[[], T]) -> T:
+    def call_sdk(self, call: Callable[[], T]) -> T:
         """Make a call of the SDK's, again where that may help; its failure is an error of ours."""
         return attempted(lambda: self._asked_once(call), str(self))
 
     def dataset(self, name: str) -> Any | None:
         """Return the SDK's record of the dataset of this name, or ``None`` where there is none."""
         try:
-            found = self.asked(partial(self.client.read_dataset, dataset_name=name))
+            found = self.call_sdk(partial(self.client.read_dataset, dataset_name=name))
         except TargetError as error:
             if error.kind != _NOT_FOUND:
                 raise
@@ -120,7 +120,7 @@ class LangSmith:
         single example.
         """
         offset = 0
-        while page := self.asked(partial(self._page, dataset_id, offset)):
+        while page := self.call_sdk(partial(self._page, dataset_id, offset)):
             yield from page
             offset += len(page)
             if len(page) < _AT_ONCE:
@@ -128,7 +128,7 @@ class LangSmith:
 
     def send(self, method: str, path: str, **request: Any) -> None:
         """Send what the SDK has no call for."""
-        self.asked(partial(self.client.request_with_retries, method, path, request_kwargs=request))
+        self.call_sdk(partial(self.client.request_with_retries, method, path, request_kwargs=request))
 
     def _page(self, dataset_id: str, offset: int) -> list[dict[str, Any]]:
         window = {"offset": offset, "limit": _AT_ONCE}
@@ -322,7 +322,7 @@ def upload_experiment(
             for begin in range(0, len(run.results), _AT_ONCE):
                 _send(server, list(experiment.parts(begin, begin + _AT_ONCE)))
             ended = {"end_time": datetime.now(UTC), "metadata": _described(run)}
-            server.asked(partial(server.client.update_project, project.id, **ended))
+            server.call_sdk(partial(server.client.update_project, project.id, **ended))
         except TargetError as error:
             raise TargetError(error.kind, f"{error.message}; {url} is incomplete") from error
         except UsageError as error:
@@ -341,11 +341,11 @@ def _project(server: LangSmith, run: Run, dataset: HostedDataset) -> Any:
         reference_dataset_id=dataset.host_id,
     )
     try:
-        return server.asked(create)
+        return server.call_sdk(create)
     except TargetError as error:
         if error.kind != CONFLICT:  # it is there already: a reply was lost
             raise
-        return server.asked(partial(server.client.read_project, project_name=name))
+        return server.call_sdk(partial(server.client.read_project, project_name=name))
 
 
 def _described(run: Run) -> dict[str, Any]:
@@ -508,7 +508,7 @@ def _place(server: LangSmith, dataset: Dataset, name: str) -> Any:
     if found is None:
         described = {"description": dataset.description, "metadata": dict(dataset.metadata)}
         try:
-            return server.asked(partial(server.client.create_dataset, name, **described))
+            return server.call_sdk(partial(server.client.create_dataset, name, **described))
         except TargetError as error:
             found = server.dataset(name) if error.kind == CONFLICT else None
             if found is None:
@@ -566,10 +566,10 @@ def _update(there: Mapping[str, Any], example: Example) -> Example:
 def _send_examples(server: LangSmith, dataset_id: str, work: _Work) -> None:
     create = partial(server.client.create_examples, dataset_id=dataset_id)
     for part in batches([_as_created(example) for example in work.missing], _AT_ONCE):
-        server.asked(partial(create, examples=part))
+        server.call_sdk(partial(create, examples=part))
     update = partial(server.client.update_examples, dataset_id=dataset_id)
     for part in batches(work.changed, _AT_ONCE):
-        server.asked(partial(update, updates=part))
+        server.call_sdk(partial(update, updates=part))
 
 
 def _as_created(example: Example) -> Example:

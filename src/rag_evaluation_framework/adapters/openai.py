@@ -232,7 +232,7 @@ class OpenAIEmbedder(EmbedderByRole):
         attempts = SharedAttempts(concurrency=self._concurrency, max_attempts=MAX_ATTEMPTS)
 
         async def ask() -> list[tuple[Matrix, int | None]]:
-            work = [partial(self._asked, client, texts, headers) for texts in parts]
+            work = [partial(self._embed_batch, client, texts, headers) for texts in parts]
             return await asyncio.gather(
                 *(attempts.attempt(each, str(number)) for number, each in enumerate(work))
             )
@@ -246,7 +246,7 @@ class OpenAIEmbedder(EmbedderByRole):
         finally:
             loop.close()
 
-    async def _asked(
+    async def _embed_batch(
         self, client: HttpClient, texts: Sequence[str], headers: dict[str, str]
     ) -> tuple[Matrix, int | None]:
         """Send one batch and return its vectors, in order, and the tokens it took, if the server tells."""

@@ -275,7 +275,7 @@ def _raised() -> tuple[type[Exception], ...]:
     return psycopg.Error, OSError
 
 
-def _told(dsn: str) -> dict[str, Any]:
+def _parse_connection_string(dsn: str) -> dict[str, Any]:
     """Return the parts of a connection string; one that is none is refused without being shown."""
     psycopg = extra_module("psycopg", feature=_FEATURE, extra=EXTRA)
     try:
@@ -288,14 +288,14 @@ def _told(dsn: str) -> dict[str, Any]:
 
 def _without_secrets(dsn: str) -> str:
     psycopg = extra_module("psycopg", feature=_FEATURE, extra=EXTRA)
-    kept = {name: value for name, value in _told(dsn).items() if name not in _SECRET}
+    kept = {name: value for name, value in _parse_connection_string(dsn).items() if name not in _SECRET}
     text: str = psycopg.conninfo.make_conninfo(**kept)
     return text
 
 
 def _shown_server(dsn: str | None) -> str:
     """Return host, port and name of a database, as far as they are given."""
-    told = _told(dsn if dsn is not None else os.environ.get(DSN_VARIABLE, ""))
+    told = _parse_connection_string(dsn if dsn is not None else os.environ.get(DSN_VARIABLE, ""))
     host = told.get("host") or told.get("hostaddr") or os.environ.get("PGHOST") or "localhost"
     port = told.get("port") or os.environ.get("PGPORT") or "5432"
     name = told.get("dbname") or os.environ.get("PGDATABASE")

@@ -163,7 +163,7 @@ class RayWorker:
             if _stored is None or _stored[0] is not packed:
                 _stored = packed, self._ray.put(packed)
             self._packed = _stored[1]
-        return self._asked(None) is not None
+        return self._get_reply(None) is not None
 
     def begin(self, batch: Sequence[Any]) -> Callable[[], tuple[list[Any], float] | None]:
         """Send a batch, and return who waits for its reply; one that is lost is sent again."""
@@ -172,7 +172,7 @@ class RayWorker:
         packed = bytes(ForkingPickler.dumps(list(batch)))
         actor = self._actor
         sent = None if actor is None else (actor, actor.reply_to.remote(packed))
-        return lambda: results_in(self._asked(packed, sent))
+        return lambda: results_in(self._get_reply(packed, sent))
 
     @property
     def is_there(self) -> bool:
@@ -187,7 +187,7 @@ class RayWorker:
             self._is_over, self._packed = True, None
             self._drop()
 
-    def _asked(self, batch: bytes | None, sent: tuple[Any, Any] | None = None) -> Any:
+    def _get_reply(self, batch: bytes | None, sent: tuple[Any, Any] | None = None) -> Any:
         """Return the reply to a batch or to ``sent``; a new actor receives the work first."""
         errors, lost = self._ray.exceptions, None
         for _ in range(_TRIES):

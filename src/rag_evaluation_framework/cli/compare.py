@@ -131,13 +131,13 @@ def _judged(
     systems: dict[str, Evaluation], scoring: Scoring, *, metrics: tuple[str, ...], seed: int, silent: bool
 ) -> Comparison:
     """Compare two runs by what a judge says of pairs of their answers."""
-    from rag_evaluation_framework.cli.evaluation_output import progress_told
+    from rag_evaluation_framework.cli.evaluation_output import show_progress
     from rag_evaluation_framework.evaluation.judged_pairs import compare_judged
     from rag_evaluation_framework.judging.methods import opened_methods
 
     if not metrics:
         raise click.MissingParameter(param_hint="'-m' / '--metric'", param_type="option")
-    with opened_methods(scoring) as methods, progress_told(methods, silent=silent) as progress:
+    with opened_methods(scoring) as methods, show_progress(methods, silent=silent) as progress:
         return compare_judged(systems, metrics, methods, seed=seed, on_progress=progress)
 
 

@@ -229,7 +229,7 @@ def _show(context: click.Context) -> None:
     columns = [Column("setting"), Column("in force", flexible=True), Column("from")]
     folder = f"{(project_root() or Path()) / 'data' / 'config'}/"
     screen.table(columns, [[name, value, origin.removeprefix(folder)] for name, value, origin in rows])
-    unset = [_written(each) for each, value in _parameters(context) if value in (None, (), "")]
+    unset = [_option_name(each) for each, value in _parameters(context) if value in (None, (), "")]
     screen.gap()
     screen.say(f"not set: {', '.join(unset)}", hang=9)
     show(screen)
@@ -249,7 +249,10 @@ def _rows(context: click.Context) -> Iterator[Row]:
             continue
         if isinstance(parameter, click.Option) and parameter.is_flag:
             value = value == parameter.flag_value
-        written, origin = _written(parameter), "option" if isinstance(parameter, click.Option) else "argument"
+        written, origin = (
+            _option_name(parameter),
+            "option" if isinstance(parameter, click.Option) else "argument",
+        )
         if source is ParameterSource.DEFAULT_MAP and setting is not None:
             key = setting.key.rpartition(".")[2]
             written, origin = written if key == name else f"{written} ({key})", setting.origin
@@ -267,7 +270,7 @@ def _parameters(context: click.Context) -> Iterator[tuple[click.Parameter, Any]]
             yield parameter, context.params[str(parameter.name)]
 
 
-def _written(parameter: click.Parameter) -> str:
+def _option_name(parameter: click.Parameter) -> str:
     return max(parameter.opts, key=len) if isinstance(parameter, click.Option) else str(parameter.name)
 
 

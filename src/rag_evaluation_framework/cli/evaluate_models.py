@@ -154,7 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _evaluated(given: dict[str, Any]) -> int:
     """Evaluate the models one after another, tell what came of it, and return the exit code."""
     from rag_evaluation_framework.evaluation.evaluate import systems_of
-    from rag_evaluation_framework.evaluation.jobs import Job, as_begun, prepared
+    from rag_evaluation_framework.evaluation.jobs import Job, prepared, restore_ground_truth
     from rag_evaluation_framework.evaluation.targets import RecordedRows
     from rag_evaluation_framework.files.atomic import check_writable
     from rag_evaluation_framework.judging.methods import kinship_warnings
@@ -185,7 +185,7 @@ def _evaluated(given: dict[str, Any]) -> int:
     )
     with prepared(job) as plan:
         if leader:
-            plan = as_begun(plan, {leader.head.dataset_id: leader})
+            plan = restore_ground_truth(plan, {leader.head.dataset_id: leader})
         check_writable([folder, *(path.parent for path in paths.values())])
         systems = _systems(plan, models, runs, {**given, "prices": prices})
         warnings += (*plan.warnings, *kinship_warnings(plan.methods, models))
@@ -234,7 +234,7 @@ def _systems(
     planned: Plan, models: Sequence[str], runs: Mapping[str, RunFolder], given: Mapping[str, Any]
 ) -> dict[str, Evaluation]:
     """Ask every model what is left to ask; only an interrupt ends it before the last."""
-    from rag_evaluation_framework.cli.evaluation_output import progress_told
+    from rag_evaluation_framework.cli.evaluation_output import show_progress
     from rag_evaluation_framework.evaluation import run as runs_of
     from rag_evaluation_framework.results.run_store import RunGroup
 
@@ -251,7 +251,7 @@ def _systems(
         parameters[_FIRST_RUN] = first.configuration.get(_FIRST_RUN) or first.run_id
     found: dict[str, Evaluation] = {}
     mask, silent = planned.secrets.mask, given["as_json"]
-    with progress_told(planned.methods, silent=silent, mask=mask) as line:
+    with show_progress(planned.methods, silent=silent, mask=mask) as line:
         for model in models:
             run = runs.get(model)
             if run is not None and model not in targets:

@@ -79,7 +79,7 @@ def evaluated(data: Path | Manifest, given: Given) -> int:
     """Evaluate what the options say, tell what came of it, and return the exit code."""
     given = mend_journals(given)
     with told_how_to_resume(given["runs_dir"], given["resume"]), prepared(job_of(data, given)) as plan:
-        return _told(plan, given)
+        return _run_and_print(plan, given)
 
 
 def job_of(data: Path | Manifest, given: Given) -> Job:
@@ -111,9 +111,9 @@ def demands_of(given: Given) -> dict[str, Any]:
     """Return the fields of the gate that options set; thresholds switch it on."""
     demands = fields_of("gate", given)
     if given.get("thresholds"):
-        from rag_evaluation_framework.evaluation.golden_runs import thresholds_written
+        from rag_evaluation_framework.evaluation.golden_runs import parse_thresholds
 
-        demands |= {"thresholds": thresholds_written(given["thresholds"]), "enabled": True}
+        demands |= {"thresholds": parse_thresholds(given["thresholds"]), "enabled": True}
     return demands
 
 
@@ -137,13 +137,13 @@ def _carried_out(plan: Plan, given: Given) -> Evaluation | None:
         asked = plan.shown_target or "" if getattr(plan.target, "is_live", True) else None
         print_plan(plan, target=asked, prices=_prices(given), as_json=given["as_json"])
         return None
-    with progress_told(
+    with show_progress(
         plan.methods, silent=given["as_json"], mask=plan.secrets.mask, names=_people_call(plan)
     ) as progress:
         return run(plan, progress)
 
 
-def _told(plan: Plan, given: Given) -> int:
+def _run_and_print(plan: Plan, given: Given) -> int:
     if (evaluation := _carried_out(plan, given)) is None:
         return 0
     try:
@@ -316,7 +316,7 @@ def _append(path: Path, text: str) -> None:
 
 
 @contextmanager
-def progress_told(
+def show_progress(
     methods: Methods,
     *,
     silent: bool,
@@ -351,7 +351,7 @@ def progress_told(
         kept = "What was judged is kept." if is_paid else "Nothing was judged, nothing spent."
         mend = "Set that right" if error.kind.startswith("http-4") else "Start it"
         mend = "Raise --max-cost" if error.kind == MAX_COST else mend
-        told = f"{error.told('judge')}.\n  {kept} {mend} and give the same command again."
+        told = f"{error.describe_role('judge')}.\n  {kept} {mend} and give the same command again."
         raise ModelOutageError(error.kind, told) from None
     finally:
         line.finish()

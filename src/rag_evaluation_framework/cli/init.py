@@ -129,7 +129,7 @@ def command(
             raise UsageError(f"--{chosen}: expected without {'--agent' if agent else '--docs'}")
         _show_example(create_layout(folder, example=example), example, as_json=given["as_json"])
         return
-    begun = _asked(_questions(docs, folder), agent, headers)
+    begun = _ask_first_question(_questions(docs, folder), agent, headers)
     files = _files(begun, given["ci"])
     done = create_layout(folder, files=files)
     if given["as_json"]:
@@ -179,7 +179,7 @@ def _questions(docs: Path | None, folder: Path) -> _Begun:
     return _Begun(documents=len(corpus), skipped=skipped, dataset=dataset, corpus=where)
 
 
-def _asked(begun: _Begun, agent: str | None, headers: tuple[str, ...]) -> _Begun:
+def _ask_first_question(begun: _Begun, agent: str | None, headers: tuple[str, ...]) -> _Begun:
     """Ask the agent the first question, to see how it is asked and what it returns."""
     if agent is None:
         return begun
@@ -215,11 +215,11 @@ def _files(begun: _Begun, ci: str) -> dict[str, bytes]:
         elif dataset is None:
             files[name] = content
     if dataset is not None:
-        files[f"data/evaluation/datasets/{dataset.dataset_id}.eval.json"] = _written(dataset)
+        files[f"data/evaluation/datasets/{dataset.dataset_id}.eval.json"] = _format_dataset(dataset)
     return files
 
 
-def _written(dataset: Dataset) -> bytes:
+def _format_dataset(dataset: Dataset) -> bytes:
     from rag_evaluation_framework.datasets.evaluation_sets import encode_dataset
     from rag_evaluation_framework.files import strict_json
 

@@ -292,11 +292,11 @@ def sample_command(
     """Show records of a dataset of any format, drawn at random, so that somebody can check whether question,
     reference and contexts belong together.
     """
-    from rag_evaluation_framework.datasets.overview import drawn
-    from rag_evaluation_framework.reports.dataset_blocks import describe_drawn, drawn_rows
+    from rag_evaluation_framework.datasets.overview import draw_samples
+    from rag_evaluation_framework.reports.dataset_blocks import describe_samples, drawn_rows
 
     tell_reading(path, format_, mapped)
-    found = drawn(path, size, seed=seed, format=format_, map=dict(mapped))
+    found = draw_samples(path, size, seed=seed, format=format_, map=dict(mapped))
     document = {"file": str(path), "seed": seed, "total": found.total, "samples": drawn_rows(found)}
-    blocks = describe_drawn(found, path, seed=seed, full=shown["full"])
+    blocks = describe_samples(found, path, seed=seed, full=shown["full"])
     tell(document, blocks, as_json=shown["as_json"])

@@ -169,7 +169,7 @@ def _score_file(path: Path, given: dict[str, Any]) -> Evaluation | None:
         keep_results,
         print_evaluation,
         print_plan,
-        progress_told,
+        show_progress,
     )
     from rag_evaluation_framework.evaluation.jobs import prepared
     from rag_evaluation_framework.evaluation.run import run
@@ -186,7 +186,7 @@ def _score_file(path: Path, given: dict[str, Any]) -> Evaluation | None:
         if given["dry_run"]:
             print_plan(plan, target=None, prices=None, as_json=given["as_json"])
             return None
-        with progress_told(plan.methods, silent=given["as_json"], mask=plan.secrets.mask) as progress:
+        with show_progress(plan.methods, silent=given["as_json"], mask=plan.secrets.mask) as progress:
             evaluation = run(plan, progress)
         keep_results(evaluation, given["runs_dir"])
         print_evaluation(evaluation, plan, given, reading=False)
@@ -210,7 +210,7 @@ def _say_reading(plan: Plan) -> None:
 
 
 def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
-    from rag_evaluation_framework.cli.evaluation_output import progress_told
+    from rag_evaluation_framework.cli.evaluation_output import show_progress
     from rag_evaluation_framework.evaluation.rescoring import scored_again
     from rag_evaluation_framework.judging.methods import opened_methods
     from rag_evaluation_framework.records.runs import Options
@@ -221,7 +221,7 @@ def _score_run(run: str | None, given: dict[str, Any]) -> Evaluation:
     folder = latest_run(given["runs_dir"]) if run is None else RunFolder.open(run, given["runs_dir"])
     with (
         opened_methods(given["scoring"]) as methods,
-        progress_told(methods, silent=given["as_json"]) as progress,
+        show_progress(methods, silent=given["as_json"]) as progress,
     ):
         evaluation = scored_again(
             folder,

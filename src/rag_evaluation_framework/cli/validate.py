@@ -62,12 +62,12 @@ def command(
     from rag_evaluation_framework.datasets.validation import checked_files
 
     files = checked_files(paths, format=format_, keys=_key_issues, map=dict(mapped), **wish)
-    checked = _told(files, mapped)
+    checked = _print_mapping(files, mapped)
     counts = _print_json(checked) if as_json else _print_text(checked)
     return 2 if counts["error"] else 0
 
 
-def _told(checked: Iterable[CheckedFile], mapped: tuple[Mapped, ...]) -> Iterator[CheckedFile]:
+def _print_mapping(checked: Iterable[CheckedFile], mapped: tuple[Mapped, ...]) -> Iterator[CheckedFile]:
     """Pass files on, and say of plain rows which field is taken for what."""
     for file in checked:
         if file.format == ROWS:

@@ -77,7 +77,7 @@ def read_table(data: bytes, *, file: str) -> tuple[dict[str, Any], list[dict[str
     limits = access.DEFAULT_LIMITS
     allowed = min(limits.max_bytes, max(limits.free_bytes, int(len(data) * limits.max_ratio)))
     h5py = _h5py()
-    with _damage_told(file), h5py.File(io.BytesIO(data), "r") as opened:
+    with _explain_damage(file), h5py.File(io.BytesIO(data), "r") as opened:
         reader = _Reader(h5py, opened, allowed)
         match strict_json.decode(reader.array("head", np.uint8).tobytes(), file=file):
             case {"head": dict(head), "rows": int(rows), "columns": list(columns)}:
@@ -192,7 +192,7 @@ def _refused(expected: str, found: str, path: str) -> InputError:
 
 
 @contextmanager
-def _damage_told(file: str) -> Iterator[None]:
+def _explain_damage(file: str) -> Iterator[None]:
     """Turn what the HDF5 library raises on damaged files into one line, and add the file's name to ours."""
     try:
         yield

@@ -96,7 +96,7 @@ def convert(
         losses.count_dataset(dataset)
         for _ in losses.counted(dataset.samples, lossy=lossy, file=source):
             pass
-        writer.write(_held(dataset, reader, writer), target)
+        writer.write(_select_supported(dataset, reader, writer), target)
     return Conversion(source=reader.name, target=writer.name, samples=losses.samples, lost=dict(losses.lost))
 
 
@@ -190,10 +190,10 @@ class _Losses:
             self.lost.update(self._unheld(dataset_fields(dataset)))
 
     def _unheld(self, names: Iterable[str]) -> Iterator[str]:
-        return (name for name in names if not is_held(name, self.writer.holds))
+        return (name for name in names if not is_supported(name, self.writer.holds))
 
 
-def _held(dataset: Dataset, reader: Dialect, writer: Dialect) -> Dataset:
+def _select_supported(dataset: Dataset, reader: Dialect, writer: Dialect) -> Dataset:
     """Return the dataset for another dialect: without the documents' own fields, which only theirs holds."""
     if reader.name == writer.name:
         return dataset
@@ -280,7 +280,7 @@ _HEAD = ("dataset_id", "name", "version", "description", "created_at", "metadata
 _COVERING = ("recorded", "expectation")
 
 
-def is_held(name: str, holds: frozenset[str]) -> bool:
+def is_supported(name: str, holds: frozenset[str]) -> bool:
     """Return True if a dialect that declares ``holds`` can represent a named field."""
     if name in holds or (name == "question" and "turns" in holds):
         return True
@@ -292,7 +292,7 @@ def sample_fields(sample: Sample) -> Iterator[str]:
     """Yield the name of everything the sample says, each once, in the order of the table above."""
     if not needs_no_id(sample):
         yield "id"
-    yield from _asked(sample.turns)
+    yield from _list_conversation_fields(sample.turns)
     yield from _said_in(sample, "reference", "references")
     yield from (f"recorded.{name}" for name in _said_in(sample.recorded or Recorded(), *_RECORDED))
     yield from _said_in(sample, "reference_contexts", "relevant_documents")
@@ -317,7 +317,7 @@ def dataset_fields(dataset: Dataset) -> Iterator[str]:
     yield from _extra_fields(dataset.extra, "dataset.extra")
 
 
-def _asked(turns: tuple[Turn, ...]) -> Iterator[str]:
+def _list_conversation_fields(turns: tuple[Turn, ...]) -> Iterator[str]:
     first = turns[0]
     if len(turns) > 1 or first != Turn(role="user", content=first.content):
         yield "turns"

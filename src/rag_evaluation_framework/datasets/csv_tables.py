@@ -171,9 +171,9 @@ def _value(name: str, cell: str, kind: CellKind) -> Any:
     if not cell:
         return _ABSENT
     if kind == "text":
-        return _written(cell)
+        return _format_cell(cell)
     if kind == "either" and not cell.lstrip().startswith(("[", "{")):
-        return _written(cell)
+        return _format_cell(cell)
     try:
         return strict_json.decode(cell)
     except InputError as error:
@@ -279,14 +279,14 @@ def _harmless(text: str) -> str:
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
-def _written(cell: str) -> str:
+def _format_cell(cell: str) -> str:
     """Return the text that was written as this cell."""
     return cell[1:] if _QUOTED_FORMULA.match(cell) else cell
 
 
 def _checked_header(row: Sequence[str], columns: Columns) -> list[str]:
     """Return the names in the first row; if none of them is known, it is no header, or not cut at commas."""
-    names = [_written(name) for name in row]
+    names = [_format_cell(name) for name in row]
     known = [EXTRA_FIELDS, *columns.kinds]
     if columns.kinds and not set(names) & set(known):
         expected = (

@@ -154,7 +154,7 @@ class Fields(msgspec.Struct, frozen=True, kw_only=True):
         """Return the record of a sample, each field where its own file had it, else where it belongs."""
         marks = sample.extra.get(PLACES, {})
         record: Record = {}
-        for name, value in self._said(sample).items():
+        for name, value in self._read_sample(sample).items():
             path, form = self.paths[name].split()[0], ""
             if isinstance(marks, Mapping) and name in marks:
                 ((path, inner),) = marks[name].items()
@@ -162,7 +162,7 @@ class Fields(msgspec.Struct, frozen=True, kw_only=True):
             _put(record, path.split("."), self._formed(name, value, form))
         return record
 
-    def _said(self, sample: Sample) -> Record:
+    def _read_sample(self, sample: Sample) -> Record:
         """Return what a sample says, by the names of the table; metadata first, others may stand within."""
         told = [REFUSAL] if isinstance(sample.expectation, Refusal) else None
         recorded = sample.recorded or Recorded()

@@ -289,7 +289,7 @@ def _numbers(labels: Sequence[HumanLabel], wanted: LabelField) -> list[float]:
 
     Where no label says a number, yes or no, the field is one of words, and the good ones have to be named.
     """
-    said = [_said(label.fields[wanted.name], wanted) for label in labels]
+    said = [_read_label(label.fields[wanted.name], wanted) for label in labels]
     if said and all(isinstance(value, str) for value in said):
         raise _only_words(wanted, labels)
     numbers, issues = [], []
@@ -305,7 +305,7 @@ def _numbers(labels: Sequence[HumanLabel], wanted: LabelField) -> list[float]:
     return numbers
 
 
-def _said(value: Any, wanted: LabelField) -> Any:
+def _read_label(value: Any, wanted: LabelField) -> Any:
     """Return a value with words read as 1 or 0 and figures as numbers; what is neither stays as it is."""
     if wanted.words:
         return float(str(value) in wanted.words)

@@ -244,7 +244,7 @@ class Drawn(msgspec.Struct, frozen=True):
     total: int
 
 
-def drawn(
+def draw_samples(
     path: str | Path, size: int, *, seed: int = 0, format: str | None = None, map: FieldMap | None = None
 ) -> Drawn:
     """Draw samples without replacement, each as likely as any other, in one pass over the file.

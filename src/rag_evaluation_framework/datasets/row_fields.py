@@ -74,9 +74,9 @@ class RowReading(msgspec.Struct, frozen=True):
         return {name: value for name, value in fields if value not in (None, False)}
 
     @property
-    def unit_asked(self) -> str | None:
+    def unit_question(self) -> str | None:
         """The question in which unit a time is, where one is not read for want of it."""
-        return self.unitless and _unit_asked(self.unitless, in_memory=self.in_memory)
+        return self.unitless and _format_unit_question(self.unitless, in_memory=self.in_memory)
 
     @classmethod
     def from_dict(cls, recorded: Any) -> RowReading | None:
@@ -183,7 +183,7 @@ def _given(
                 continue
             part = part_named(segments(str(place))[-1])
             if part not in _TIMES:
-                raise UsageError(f"{name}: {_unit_asked(str(place), in_memory=in_memory)}")
+                raise UsageError(f"{name}: {_format_unit_question(str(place), in_memory=in_memory)}")
         if part is None:
             raise UnknownNameError("part of a row", str(written), PARTS)
         if not isinstance(place, str | None):
@@ -483,7 +483,7 @@ def truth_value(value: Any) -> bool | None:
 # What to say where a part was not found.
 
 
-def _unit_asked(place: str, *, in_memory: bool) -> str:
+def _format_unit_question(place: str, *, in_memory: bool) -> str:
     if in_memory:
         ways = f'map={{"latency_s": "{place}"}} or map={{"latency_ms": "{place}"}}'
     else:

@@ -331,7 +331,7 @@ def _text(where: str, value: Any) -> str | None:
     if value is None or (type(value) is str and value.isascii()):
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
-        value = _written(value)
+        value = _format_number(value)
     if not isinstance(value, str):
         raise invalid(where, "text", value, code="wrong-type")
     if has_lone_surrogate(value):
@@ -339,7 +339,7 @@ def _text(where: str, value: Any) -> str | None:
     return value
 
 
-def _written(number: float) -> Any:
+def _format_number(number: float) -> Any:
     """Write a number as people do: whole ones without a point."""
     try:
         return str(int(number)) if float(number).is_integer() else repr(number)

@@ -273,7 +273,7 @@ def build_splits(
             file.close()
         written = {name: file for name, file in files.items() if file.count or file.path not in optional}
         if not any(file.count for file in written.values()):
-            raise UsageError(f"{config.offline_dataset}: nothing to build: {counts.told}")
+            raise UsageError(f"{config.offline_dataset}: nothing to build: {counts.description}")
         manifest = {
             "version": config.version,
             "generated_at_utc": now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -332,7 +332,7 @@ class _Counts(msgspec.Struct):
         return of_splits | ({"malformed": self.malformed} if with_malformed else {})
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Return a description of the records that are in no split."""
         parts = [f"no split for task type {name!r} ({count:,})" for name, count in self.excluded.items()]
         parts += [

@@ -189,7 +189,7 @@ class RunFile:
 
     def blocks(self) -> Iterator[RunBlock]:
         """Yield what the queries retrieved, as they come."""
-        if _told(self._path, self._format) != "trec":
+        if _detect_format(self._path, self._format) != "trec":
             raise NotPlain
         with open_reading(self._path) as stream:
             lines = _Lines(stream)
@@ -211,7 +211,7 @@ class RunFile:
 
 def read_qrel_columns(path: Path, *, format: Format | None = None) -> QrelColumns:
     """Read judgements from a TREC or BEIR file; :class:`NotPlain` where it is none, or something is wrong."""
-    told = _told(path, format)
+    told = _detect_format(path, format)
     if told == "json":
         raise NotPlain
     layout = BEIR_QRELS if told == "beir" else TREC_QRELS
@@ -246,7 +246,7 @@ def by_query(numbers: Mapping[str, int], query: Places, documents: Ids, grades: 
     return QrelColumns(numbers, np.bincount(query, minlength=len(numbers)), documents, grades)
 
 
-def _told(path: Path, format_: Format | None) -> Format:
+def _detect_format(path: Path, format_: Format | None) -> Format:
     """Tell the format of a file that can be read again, should it turn out not to be plain."""
     if not path.is_file():  # a pipe is read once only
         raise NotPlain

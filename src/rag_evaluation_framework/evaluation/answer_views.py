@@ -261,7 +261,7 @@ class RelevanceReader(AnswerReader):
 class NuggetsReader(AnswerReader):
     """The nuggets of a question, given or made from what is known to be right, and which an answer holds."""
 
-    held = property(lambda self: self._verdicts.held)
+    held = property(lambda self: self._verdicts.grades)
     vital = property(lambda self: self._verdicts.vital)
 
     @property

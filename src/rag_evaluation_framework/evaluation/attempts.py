@@ -149,7 +149,7 @@ class RetryBudget:
         self._filled_at = clock()
         self._saved = _BUDGET_CAP / 10
 
-    def sample_begun(self) -> None:
+    def count_sample(self) -> None:
         """Pay in for a sample that is asked for the first time."""
         self._saved = min(self._cap, self._saved + _BUDGET_PER_SAMPLE)
 
@@ -351,7 +351,7 @@ class Asker:
         options = self._options
         request = self._request(sample, timeout=min(options.attempt_timeout, options.sample_limit))
         attempts = Attempts(request.key, options.max_attempts, self._seed)
-        self._budget.sample_begun()
+        self._budget.count_sample()
         started_at, left, requests = "", options.sample_limit, 0
         while True:
             await self._slot()

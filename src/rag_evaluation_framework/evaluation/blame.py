@@ -88,7 +88,7 @@ class _Case(msgspec.Struct, frozen=True, dict=True, weakref=True):
         return texts_retrieved(reported_by_system(self.sample, self.response))
 
     @found_once
-    def wanted(self) -> ExpectedPoints:
+    def expected_points(self) -> ExpectedPoints:
         """What the answer should say, and what it says of it beside the parts that decline or ask back."""
         told = told_in(self.sample, self.answer).text or self.answer
         texts, readings = texts_retrieved(self.response), readings_of(self.sample)
@@ -98,10 +98,10 @@ class _Case(msgspec.Struct, frozen=True, dict=True, weakref=True):
     def truth(self) -> RetrievedTruth:
         """Whether the relevant text was retrieved."""
         reported = reported_by_system(self.sample, self.response)
-        return retrieved_truth(self.sample, reported, documents=self.documents, wanted=self.wanted)
+        return retrieved_truth(self.sample, reported, documents=self.documents, wanted=self.expected_points)
 
     @property
-    def _asked(self) -> tuple[str, str]:
+    def _exchange(self) -> tuple[str, str]:
         return self.sample.question, self.answer
 
     def _find_cause(self, verdict: AnswerVerdict) -> Blame | None:
@@ -109,8 +109,8 @@ class _Case(msgspec.Struct, frozen=True, dict=True, weakref=True):
             return Blame("unknown", f"words were not measured on {language}")
         if may_be_declined(self.sample):  # no text has what such a reference says
             return None
-        wanted, truth = self.wanted, self.truth
-        lacking = [point for point in wanted.points if not point.is_said]
+        wanted, truth = self.expected_points, self.truth
+        lacking = [point for point in wanted.points if not point.is_supported]
         kind = class_of_answer(self.sample, self.answer).kind
         if kind in NOT_ANSWERED and not self._tells_of_it():
             wrong = NOT_ANSWERED[kind]
@@ -123,7 +123,7 @@ class _Case(msgspec.Struct, frozen=True, dict=True, weakref=True):
             return Blame("unknown", why, _evidence(lacking))
         if not truth.is_retrieved:
             absent = wanted.absent(lacking, self.texts) if self.texts else lacking
-            if absent or not lacking or find_doubt(wanted, lacking, self.texts, self._asked) is not None:
+            if absent or not lacking or find_doubt(wanted, lacking, self.texts, self._exchange) is not None:
                 evidence = _evidence(absent) or tuple(map(BlameEvidence, truth.missing))
                 return Blame("cut_passage" if truth.is_cut else "retrieval_missed", why, evidence)
             why += ", yet what was retrieved has it"
@@ -136,14 +136,18 @@ class _Case(msgspec.Struct, frozen=True, dict=True, weakref=True):
     def _tells_of_it(self) -> bool:
         """Tell whether the answer says, or denies, anything of what it should say."""
         is_silent = told_in(self.sample, self.answer).silent is not None
-        return not is_silent and any(point.label != "unsupported" for point in self.wanted.points)
+        return not is_silent and any(point.label != "unsupported" for point in self.expected_points.points)
 
     def _shown(self, lacking: Sequence[Point]) -> tuple[BlameEvidence, ...]:
         """Return what the answer lacks, each with the retrieved passage that has it, where one was seen."""
         found = []
         for point in lacking:
-            passage = passage_with(self.wanted, [point], self.texts, self._asked)
-            shown = None if passage is None else self.wanted.shown([point], (passage,))[0].shown_by or passage
+            passage = passage_with(self.expected_points, [point], self.texts, self._exchange)
+            shown = (
+                None
+                if passage is None
+                else self.expected_points.shown([point], (passage,))[0].shown_by or passage
+            )
             found.append(BlameEvidence(point.text, shown))
         return tuple(found)
 

@@ -170,10 +170,10 @@ def _agent(*, ask: bool) -> Iterator[Finding]:
     elif not ask:
         yield _right("agent.yaml", f"{told}; its agent was not asked")
     else:
-        yield from _asked(manifest, told)
+        yield from _check_agent(manifest, told)
 
 
-def _asked(manifest: Any, told: str) -> Iterator[Finding]:
+def _check_agent(manifest: Any, told: str) -> Iterator[Finding]:
     secrets = Secrets()
     try:
         url = Address(manifest.api.resolved_url(os.environ, secrets=secrets))

@@ -250,7 +250,7 @@ class RunLoop:
     async def _answered(self, each: OpenSample) -> _Answered:
         if each.found is not None:
             return each, *each.found
-        asked = await self._asked(each.sample)
+        asked = await self._ask_within_cap(each.sample)
         return each, asked.response, asked.timing
 
     async def _is_finished(self, work: Awaitable[_Finished | list[_Finished]]) -> bool:
@@ -263,7 +263,7 @@ class RunLoop:
             # Calls that are under way at the cap fit under it, and are waited for.
             is_capped = error.kind in (MAX_COST, JUDGE_BUDGET)
             self.outage = error
-            self.stop.set(error.told("judge"), grace=_LAST_CALLS if is_capped else 0.0)
+            self.stop.set(error.describe_role("judge"), grace=_LAST_CALLS if is_capped else 0.0)
             return False
         except (StorageError, WorkerError) as error:
             self.stop.set(str(error))
@@ -295,7 +295,7 @@ class RunLoop:
         waited = self._scoring.run(partial(self._score, item)) if self._waits_to_score else None
         return _finished(answered, await (waited or self._as_they_come.done(item)))
 
-    async def _asked(self, sample: Sample) -> Asked:
+    async def _ask_within_cap(self, sample: Sample) -> Asked:
         """Ask the target, once its answer fits under the cap on what is spent, if there is one."""
         if self.spending is None:
             return await self._asker.ask(sample)
@@ -439,7 +439,7 @@ def run_samples(
     ``blaming`` tells. The target is closed at the end; it must open what it needs when it is first asked.
     """
     check_scorers(scorers)
-    with folder.held():
+    with folder.lock():
         index = _prepared(samples, scorers, folder, are_unchanged=are_unchanged)
         open_ = [place for place in drawn if place in index.undrawn]
         left = len(index.offsets) - index.done + len(index.rescorable) + len(index.reaskable) + len(open_)

@@ -102,7 +102,7 @@ class FrameworkSystem(msgspec.Struct, frozen=True, kw_only=True):
             raise TargetError("no-contexts", f"{self.name} returned an answer without contexts")
         return list(contexts[:k])
 
-    def asked(self, question: str, history: Sequence[Message] = ()) -> Any:
+    def ask_framework(self, question: str, history: Sequence[Message] = ()) -> Any:
         """Return the reply as a dictionary that holds the answer, or a response of contexts alone."""
         try:
             result = self.context.copy().run(self.call, question, history, None)
@@ -115,11 +115,11 @@ class FrameworkSystem(msgspec.Struct, frozen=True, kw_only=True):
 
     def asked_alone(self, question: str) -> Any:
         """Return the reply to a question that nothing came before."""
-        return self.asked(question)
+        return self.ask_framework(question)
 
     def function(self) -> Callable[..., Any]:
         """Return the method whose parameters are those that a target fills."""
-        return self.asked if self.takes_history else self.asked_alone
+        return self.ask_framework if self.takes_history else self.asked_alone
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.kind == _DSPY:

@@ -119,14 +119,14 @@ _THRESHOLD = re.compile(
 )
 
 
-def thresholds_written(written: Iterable[str]) -> tuple[Threshold, ...]:
+def parse_thresholds(written: Iterable[str]) -> tuple[Threshold, ...]:
     """Return thresholds as the command line writes them."""
     problems = Problems()
     found: list[Threshold] = []
     texts: dict[tuple[str | None, str, Operator], str] = {}
     for text in dict.fromkeys(written):
         with problems.collected():
-            threshold = _written(text)
+            threshold = _parse_threshold(text)
             first = texts.setdefault((threshold.dataset, threshold.metric, threshold.operator), text)
             if first != text:
                 told = f"expected one bound of {threshold.metric}, got another beside {shown(first)}"
@@ -136,7 +136,7 @@ def thresholds_written(written: Iterable[str]) -> tuple[Threshold, ...]:
     return tuple(found)
 
 
-def _written(text: str) -> Threshold:
+def _parse_threshold(text: str) -> Threshold:
     match = _THRESHOLD.fullmatch(text)
     metric = "" if match is None else match["metric"].strip()
     bound: float | str | None = None
@@ -179,7 +179,7 @@ def golden_manifest(
     with problems.collected():
         settings = settings if config is None else read_manifest(config, splits=SPLITS)
     with problems.collected():
-        bounds = thresholds_written(thresholds)
+        bounds = parse_thresholds(thresholds)
     problems.raise_all()
     found = find_splits(folder)
     _check_splits(settings, bounds, found)

@@ -49,24 +49,24 @@ class GoldenReader(Reader):
     dependent_turns = property(lambda self: [turn["value"] for turn in self._turns(only_with_needs=True)])
 
     @found_once
-    def _told(self) -> Told:
+    def _asserted(self) -> Told:
         return told_in(self.sample, self.response.text or "")
 
     def _untold(self, reason: str) -> str:
         """Return why there is no value: the answer tells nothing at all, or what else it is."""
-        return reason if self._told.silent is None else NOT_ANSWERED[self._told.silent]
+        return reason if self._asserted.silent is None else NOT_ANSWERED[self._asserted.silent]
 
     @found_once
     def named(self) -> Sequence[bool]:
         expected = cast("Entities", self.sample.expectation)
-        return names_in(self._told.text, expected.names, question=self.sample.question)
+        return names_in(self._asserted.text, expected.names, question=self.sample.question)
 
     @found_once
     def _relation(self) -> RelationReading:
         """What the answer says of the relation; one whose words are not known has no value."""
         expected = cast("Relation", self.sample.expectation)
         reading = read_relation(
-            self._told.text,
+            self._asserted.text,
             (expected.subject, expected.relation, expected.object),
             question=self.sample.question,
             reference=self.sample.reference or "",
@@ -78,7 +78,7 @@ class GoldenReader(Reader):
 
     @found_once
     def places(self) -> Sequence[int | None]:
-        return first_tellings(self._told.text, self._steps)
+        return first_tellings(self._asserted.text, self._steps)
 
     @property
     def untold(self) -> str | None:
@@ -150,7 +150,7 @@ class GoldenReader(Reader):
         if shows[0] == "found_places":
             by = "golden snippets" if self.sample.reference_contexts else "contexts that tell a milestone"
             return {"places": self.found_places, "hops": self.hops, "counted": by}
-        return {**self._shown(shows[0]), **self._told.details}
+        return {**self._shown(shows[0]), **self._asserted.details}
 
     def _shown(self, field: str) -> dict[str, Any]:
         if field == "named":

@@ -151,7 +151,7 @@ def evaluate_grid(
     )
     group = sweep.group(Path(runs_directory or "") if aside is None else aside.path, resume)
     try:
-        with group.held():
+        with group.lock():
             parts = list(sweep.evaluated(group))
     finally:
         _remove_unbegun(group)
@@ -246,7 +246,7 @@ class _Sweep:
             **({"embedding_roles": roles} if (roles := pipeline.embedding_roles) else {}),
         }
         head = self._head(run_id, str(cell), configuration, pipeline.prices)
-        folder = _begun(place) or RunFolder.create(group.path, head)
+        folder = _open_cell(place) or RunFolder.create(group.path, head)
         outcome = run_samples(
             self._samples,
             PipelineTarget(pipeline, cell.k, texts=False, name=str(cell)),
@@ -421,7 +421,7 @@ def _written_cell(name: str, part: Evaluation, *, per_query: bool) -> dict[str, 
     return written
 
 
-def _begun(place: Path) -> RunFolder | None:
+def _open_cell(place: Path) -> RunFolder | None:
     """Return the run of a cell that was begun; a folder that a kill left empty is none."""
     if (place / "head.json").exists():
         return RunFolder.open(place)

@@ -255,7 +255,7 @@ def _planned(job: Job, stated: Manifest, methods: Methods) -> Plan:
         plan = plan_evaluation(manifest, aside=None if resumed else aside, **wish)
     plan = plan if methods.budget is None else within_budget(plan, methods.budget)
     if resumed is not None:
-        plan = as_begun(plan, resumed.runs)
+        plan = restore_ground_truth(plan, resumed.runs)
     if not job.blame:
         plan = replace(plan, datasets=tuple([replace(each, tells_blame=False) for each in plan.datasets]))
     runs = resumed.leader.path.parent if resumed else job.runs
@@ -293,7 +293,7 @@ def _is_annotated(dataset: DatasetPlan, run: RunFolder) -> bool:
     return bool(dataset.source.annotations) or "annotations" in run.head.configuration
 
 
-def as_begun(plan: Plan, runs: Mapping[str, RunFolder]) -> Plan:
+def restore_ground_truth(plan: Plan, runs: Mapping[str, RunFolder]) -> Plan:
     """Return a plan whose samples have the truth that the runs of its datasets began with.
 
     People may annotate a dataset while a run over it waits to go on: the samples that the run keeps say what
@@ -421,16 +421,16 @@ def _forgiving(metrics: tuple[str, ...], chars: int | None) -> tuple[str, ...]:
 
 
 def _forgiving_manifest(manifest: Manifest, chars: int | None) -> Manifest:
-    def moved(thresholds: tuple[Threshold, ...] | None) -> tuple[Threshold, ...] | None:
+    def with_tolerance(thresholds: tuple[Threshold, ...] | None) -> tuple[Threshold, ...] | None:
         return thresholds and tuple(
             replace(each, metric=_forgiving((each.metric,), chars)[0]) for each in thresholds
         )
 
     entries = tuple(
-        replace(entry, metrics=_forgiving(entry.metrics, chars), thresholds=moved(entry.thresholds))
+        replace(entry, metrics=_forgiving(entry.metrics, chars), thresholds=with_tolerance(entry.thresholds))
         for entry in manifest.datasets
     )
-    return replace(manifest, datasets=entries, thresholds=moved(manifest.thresholds) or ())
+    return replace(manifest, datasets=entries, thresholds=with_tolerance(manifest.thresholds) or ())
 
 
 def _wish(job: Job) -> dict[str, Any]:
@@ -506,14 +506,14 @@ def _scored_entry(entry: DatasetEntry, job: Job) -> DatasetEntry:
     # A run that is resumed knows its metrics itself.
     if not metrics and job.metrics is None and job.resume is None and not _has_checks(entry):
         raise nothing_to_score(entry.reading, entry.name, is_asked=job.target is not None)
-    if entry.reading is not None and entry.reading.unit_asked and "latency" in metrics:
-        raise UsageError(f"{entry.reading.name}: {entry.reading.unit_asked}")
+    if entry.reading is not None and entry.reading.unit_question and "latency" in metrics:
+        raise UsageError(f"{entry.reading.name}: {entry.reading.unit_question}")
     return replace(entry, metrics=metrics)
 
 
 def _borne_by(entry: DatasetEntry, target: object) -> tuple[str, ...]:
     seen = islice(source_of(entry).stream(), _SHOWN_AT_ONCE)
-    borne = tuple(dict.fromkeys(metric for sample in seen for metric in _borne(sample)))
+    borne = tuple(dict.fromkeys(metric for sample in seen for metric in _list_fields(sample)))
     is_retrieval = entry.reading is not None and "answer" not in entry.reading.fields
     if target is None and not is_retrieval:
         return borne
@@ -527,7 +527,7 @@ def _has_checks(entry: DatasetEntry) -> bool:
     return any(sample.checks or any(turn.checks for turn in sample.turns) for sample in seen)
 
 
-def _borne(sample: Sample) -> Iterable[str]:
+def _list_fields(sample: Sample) -> Iterable[str]:
     if is_retrieval_only(sample) and sample.recorded and sample.recorded.answer is None:
         yield from ("chunk_recall", "chunk_precision") if sample.relevant_chunk_ids else ("hit@1",)
         return

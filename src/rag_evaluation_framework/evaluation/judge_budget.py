@@ -110,7 +110,7 @@ def within_budget(plan: Plan, budget: JudgeBudget) -> Plan:
 def resumed_budget(folder: RunFolder, budget: JudgeBudget | None) -> RunFolder:
     """Return a run to go on with under a budget; another than it began with takes its place."""
     began = folder.head.configuration.get(JUDGE_BUDGET)
-    now = None if budget is None else budget.told
+    now = None if budget is None else budget.head_fields
     if began == now:
         return folder
     if began is None and folder.counts.done:
@@ -173,7 +173,7 @@ class Draft:
         self._precision, self._looks, self._made = precision, _looks(samples, precision, len(ids)), 0
 
     @property
-    def drawn(self) -> int:
+    def drawn_count(self) -> int:
         """How many samples were drawn so far."""
         return int(self._seen.sum())
 
@@ -203,10 +203,10 @@ class Draft:
     def is_narrow(self) -> bool:
         """Whether the interval of every metric is as narrow as it is to be."""
         return self._precision is not None and all(
-            self._is_told(row, scorer, self._precision) for row, scorer in enumerate(self._metrics)
+            self._is_precise(row, scorer, self._precision) for row, scorer in enumerate(self._metrics)
         )
 
-    def _is_told(self, row: int, scorer: MetricScorer, precision: float) -> bool:
+    def _is_precise(self, row: int, scorer: MetricScorer, precision: float) -> bool:
         states, strata = self._states[row], self._draw.strata + 1
         if not states.any():
             return True
@@ -272,7 +272,7 @@ def judged_in_part(
             return outcome
         if is_spent:
             break
-    _keep(folder, {"drawn": draft.drawn, "is_narrow": draft.is_narrow})
+    _keep(folder, {"drawn": draft.drawn_count, "is_narrow": draft.is_narrow})
     total = outcome.done + outcome.remaining
     return replace(outcome, completed=True, done=total, remaining=0, reason=None)
 

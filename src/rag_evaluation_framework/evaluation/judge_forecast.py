@@ -321,7 +321,7 @@ class _RehearsedJudge(Judge):
 
     _lengths: Mapping[str, tuple[int, Mapping[str, float]]]
 
-    def _asked(self, question: Any) -> Verdict:
+    def _ask(self, question: Any) -> Verdict:
         prompt, messages = question.prompt, question.messages
         values = _made_up(question)
         sent = sum(_tokens(each.content) for each in messages) + _tokens(json.dumps(prompt.schema))

@@ -158,7 +158,7 @@ def compare_judged(
         baseline=baseline,
         contenders=(contender,),
         metrics=tuple(corrected_together(compared)),
-        moved=tuple(judged.moved()),
+        moved=tuple(judged.changed_pairs()),
         warnings=(f"judging failed for {counted(judged.failed, 'pair')}",) if judged.failed else (),
         methods={each.name: each.method + ("" if judged.is_whole else PARTLY) for each in scorers},
     )
@@ -290,7 +290,7 @@ class _Judged:
     def has_verdicts(self, row: int) -> bool:
         return bool((~np.isnan(self._differences()[row])).any())
 
-    def _told(self, row: int) -> PartlyJudgedDifference | None:
+    def _estimate_difference(self, row: int) -> PartlyJudgedDifference | None:
         inside = self.applies[self.apart, row]
         apart = self.apart[inside]
         same = int(self.applies[self.same, row].sum())
@@ -300,13 +300,13 @@ class _Judged:
         return pair_difference(of_pairs, same=same, confidence=1 - _ALPHA)
 
     def _is_narrow(self, precision: float) -> bool:
-        found = [self._told(row) for row in range(len(self.scorers)) if self.has_verdicts(row)]
+        found = [self._estimate_difference(row) for row in range(len(self.scorers)) if self.has_verdicts(row)]
         ends = [None if each is None else each.interval for each in found]
         return all(each is not None and each.high - each.low <= 2 * precision for each in ends)
 
     def comparison(self, row: int, names: tuple[str, str], *, n_unpaired: int) -> MetricComparison:
         """Return the comparison by one metric: means and difference of all pairs."""
-        scorer, found = self.scorers[row], self._told(row)
+        scorer, found = self.scorers[row], self._estimate_difference(row)
         value = 0.0 if found is None else found.value
         known = ~np.isnan(self._differences()[row])
         old, new = (self.verdicts[row, run, known] for run in (0, 1))
@@ -347,7 +347,7 @@ class _Judged:
             for run, name in enumerate(names)
         }
 
-    def moved(self) -> Iterable[MovedSample]:
+    def changed_pairs(self) -> Iterable[MovedSample]:
         """Return the pairs whose verdicts differ, the greatest difference first, metric by metric."""
         for row, scorer in enumerate(self.scorers):
             differences = self._differences()[row]

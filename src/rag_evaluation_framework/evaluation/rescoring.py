@@ -52,7 +52,7 @@ def scored_again(
     """
     wish: dict[str, Any] = {"seed": seed, "options": options, "blame": blame, "on_progress": on_progress}
     if isinstance(evaluation, Evaluation) and evaluation.parts:
-        begun = {name: part for name, part in evaluation.parts.items() if part.is_begun}
+        begun = {name: part for name, part in evaluation.parts.items() if part.has_started}
         parts = {name: scored_again(part, metrics, methods, **wish) for name, part in begun.items()}
         return _together(evaluation, parts)
     folder, kind, kept = _run_of(evaluation)

@@ -96,7 +96,7 @@ def retrieved_truth(
         return RetrievedTruth(False, NOTHING_RETRIEVED, relevant_passages(sample, documents))
     if not texts and not response.hits:
         return RetrievedTruth(None, NO_SOURCES)
-    lacking = [point for point in wanted.points if not point.is_said] or list(wanted.points)
+    lacking = [point for point in wanted.points if not point.is_supported] or list(wanted.points)
     asked = (sample.question, response.text or "")
     details = [detail for point in lacking for detail in lacking_details(point.text, *asked)]
     by_characters = _by_characters(sample, response, documents, details)

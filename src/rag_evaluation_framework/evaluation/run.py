@@ -53,7 +53,7 @@ from rag_evaluation_framework.results.run_data import (
     named_documents,
     needed_documents,
 )
-from rag_evaluation_framework.results.run_evaluations import evaluation_of_run, keep_verdict, written
+from rag_evaluation_framework.results.run_evaluations import evaluation_of_run, keep_verdict, write_results
 from rag_evaluation_framework.results.run_store import (
     ASKINGS_FILE,
     COUNTED_FILE,
@@ -120,7 +120,7 @@ def _evaluated_parts(plan: Plan, on_progress: OnProgress | None) -> dict[str, Ev
         folder = resumed.get(dataset.name)
         if folder is not None:
             check_scored_alike(folder, dataset.scorers, plan.methods)
-            folder = scored_as_wanted(folder, dataset.scorers, plan.methods)
+            folder = resumable_run(folder, dataset.scorers, plan.methods)
             folder = resumed_budget(folder, dataset.budget)
         if folder is None:
             folder = RunFolder.create(plan.runs_directory, _head(dataset, plan, leader=leader))
@@ -131,7 +131,7 @@ def _evaluated_parts(plan: Plan, on_progress: OnProgress | None) -> dict[str, Ev
         if not parts[dataset.name].outcome.completed:
             break
     left = plan.datasets[len(parts) :]
-    return parts | {dataset.name: _not_begun(dataset, plan) for dataset in left}
+    return parts | {dataset.name: _unstarted_evaluation(dataset, plan) for dataset in left}
 
 
 def _compared(
@@ -152,7 +152,7 @@ def _compared(
     found = with_old_answers(found, both)
     # Results have the tests that were made, so they are written again.
     parts = {
-        name: written(replace(part, regressions=found, answers=_with_unstable(part, found)))
+        name: write_results(replace(part, regressions=found, answers=_with_unstable(part, found)))
         for name, part in parts.items()
     }
     return replace(_whole(plan, parts), regressions=found)
@@ -187,7 +187,7 @@ def _whole(plan: Plan, parts: Mapping[str, Evaluation]) -> Evaluation:
     )
 
 
-def _not_begun(dataset: DatasetPlan, plan: Plan) -> Evaluation:
+def _unstarted_evaluation(dataset: DatasetPlan, plan: Plan) -> Evaluation:
     total = len(dataset.selection)
     return Evaluation(
         kind="answers",
@@ -220,7 +220,7 @@ def score_dataset(
         def pass_over(scorers: Sequence[Scorer], **wish: Any) -> RunOutcome:
             return run_samples(
                 dataset.selection,
-                _asked(plan),
+                _wrap_target(plan),
                 scorers,
                 folder=folder,
                 options=plan.options,
@@ -249,7 +249,7 @@ def _evaluated(dataset: DatasetPlan, folder: RunFolder, plan: Plan, tell: OnProg
     if not outcome.completed:
         return evaluation
     _keep_documents(dataset, folder)
-    return written(evaluation)
+    return write_results(evaluation)
 
 
 def _without_misnamed(dataset: DatasetPlan, folder: RunFolder, min_resolved: float) -> DatasetPlan:
@@ -275,7 +275,7 @@ def _with_device(folder: RunFolder, methods: Methods) -> RunFolder:
     return folder
 
 
-def _asked(plan: Plan) -> Target:
+def _wrap_target(plan: Plan) -> Target:
     if plan.options.crew.engine != "ray":
         return plan.target
     from rag_evaluation_framework.evaluation.remote_targets import asked_by_workers
@@ -372,7 +372,7 @@ def _head(dataset: DatasetPlan, plan: Plan, *, leader: RunHead | None) -> RunHea
             "thresholds": list(map(str, dataset.thresholds)),
             **plan.repository,
             **(judge_fields(plan.methods) if plan.judge_calls else {}),
-            **({} if dataset.budget is None else {JUDGE_BUDGET: dataset.budget.told}),
+            **({} if dataset.budget is None else {JUDGE_BUDGET: dataset.budget.head_fields}),
             **({"embedding_roles": roles} if roles else {}),
             **group,
         },
@@ -457,14 +457,14 @@ class RunSpending:
         if self._before is None or not is_limited:
             return tell
 
-        def told(progress: Progress) -> None:
+        def save_and_tell(progress: Progress) -> None:
             if time.monotonic() - self._told >= 1:
                 self._told = time.monotonic()
                 self._keep(self._so_far(), at_least=True)
             if tell is not None:
                 tell(progress)
 
-        return told
+        return save_and_tell
 
     def _keep(self, usage: JudgeUsage, *, at_least: bool) -> None:
         keep_value(self._folder.judge_usage_path, replace(usage, at_least=at_least).to_dict())
@@ -530,7 +530,7 @@ def rescored_head(folder: RunFolder, scorers: Sequence[MetricScorer], methods: M
             **before,
             "metrics": metrics,
             **judge_fields(methods),
-            **({} if methods.budget is None else {JUDGE_BUDGET: methods.budget.told}),
+            **({} if methods.budget is None else {JUDGE_BUDGET: methods.budget.head_fields}),
         },
         metric_versions={scorer.name: scorer.version for scorer in scorers},
     )
@@ -554,7 +554,7 @@ def check_scored_alike(folder: RunFolder, scorers: Sequence[MetricScorer], metho
         raise UsageError(f"cannot resume with another judge: expected {changed[0]}, got {changed[1]}")
 
 
-def scored_as_wanted(folder: RunFolder, scorers: Sequence[MetricScorer], methods: Methods) -> RunFolder:
+def resumable_run(folder: RunFolder, scorers: Sequence[MetricScorer], methods: Methods) -> RunFolder:
     """Return a run to go on with. One that has no answers yet, because the judge's address was wrong for
     example, takes today's methods and judge.
     """

@@ -299,11 +299,11 @@ async def replay(
                 if turns == 1:
                     raise
                 where = f"turn {len(answers) + 1} of {turns}: {error.message}"
-                raise error.reworded(where, answered=_told(messages, answers)) from error
+                raise error.reworded(where, answered=_format_turns(messages, answers)) from error
             messages.append({"role": "assistant", "content": answers[-1].text})
         if turn.role == "assistant" and turn.reference and history == "reference" and answers:
             messages[-1] = {"role": "assistant", "content": turn.reference}
-    return response_of(sample, answers, _told(messages, answers))
+    return response_of(sample, answers, _format_turns(messages, answers))
 
 
 def response_of(
@@ -335,7 +335,7 @@ def response_of(
     )
 
 
-def _told(messages: Sequence[Message], answers: Sequence[ReadAnswer]) -> list[dict[str, Any]]:
+def _format_turns(messages: Sequence[Message], answers: Sequence[ReadAnswer]) -> list[dict[str, Any]]:
     """Return the turns that have an answer as a response's metadata have them."""
     questions = [message["content"] for message in messages if message["role"] == "user"]
     return [

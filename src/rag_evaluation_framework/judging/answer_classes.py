@@ -224,20 +224,20 @@ def takes_up_the_question(text: str, found: tuple[int, int], *, asked: str) -> b
     """
     begin = max((each.end() for each in besides("end_of_statement").finditer(text, 0, found[0])), default=0)
     stop = besides("end_of_sentence").search(text, found[1])
-    keys = _keys_asked(asked)
-    not_yet = keys.difference(_keys_told(text[:begin]))
+    keys = _question_keys(asked)
+    not_yet = keys.difference(_text_keys(text[:begin]))
     if 3 * len(not_yet) < len(keys):
         return False
-    return not not_yet.isdisjoint(_keys_told(text[begin : stop.start() if stop else len(text)]))
+    return not not_yet.isdisjoint(_text_keys(text[begin : stop.start() if stop else len(text)]))
 
 
 @lru_cache(maxsize=16)
-def _keys_asked(asked: str) -> frozenset[str]:
+def _question_keys(asked: str) -> frozenset[str]:
     """Return what the question is about, by the keys of its words; documents are not what it is about."""
-    return frozenset(_keys_told(besides("documents").sub(" ", asked)))
+    return frozenset(_text_keys(besides("documents").sub(" ", asked)))
 
 
-def _keys_told(text: str) -> set[str]:
+def _text_keys(text: str) -> set[str]:
     """Return the keys of the words of a text, and the numbers and codes beside Chinese characters."""
     return {*content_keys(text), *_CODE.findall(text)}
 

@@ -268,7 +268,7 @@ class AnswerEvidence:
         denied = sum(point.label == "contradicted" for point in points)
         if denied and is_relation and _DIRECTED.search(self._answer):
             return WordFinding("contradicts", "states the relation in the opposite direction")
-        stated = sum(point.is_said for point in points)
+        stated = sum(point.is_supported for point in points)
         share = stated / len(points)
         if stated < len(points):
             if name := self._find_denied(points):
@@ -291,7 +291,7 @@ class AnswerEvidence:
         for clause in without_denial(told, " ".join(point.text for point in points), sample.question):
             affirmed = expected_points(sample, clause, (), readings=self.readings).points
             for point, instead in zip(points, affirmed, strict=False):
-                if instead.is_said and not point.is_said and self.words.kind not in _MATCHES:
+                if instead.is_supported and not point.is_supported and self.words.kind not in _MATCHES:
                     return point.text
         return None
 

@@ -176,7 +176,7 @@ class Reading:
         return [claim for claim, kind in zip(claims, kinds, strict=True) if kind == "answered"] or claims
 
     @property
-    def said(self) -> Sequence[Claim]:
+    def answer_claims(self) -> Sequence[Claim]:
         """The claims of the answer, or all that it says where that is as short as what is expected may be."""
         if self.claims or self.response.is_empty or self.answer_class.kind != "answered":
             return self.claims
@@ -218,7 +218,9 @@ class Reading:
     @found_once
     def match_by_words(self) -> Match:
         """Return the word overlap of answer and reference, for every method."""
-        claims = (tuple([claim.text for claim in each]) for each in (self.said, self.reference_claims))
+        claims = (
+            tuple([claim.text for claim in each]) for each in (self.answer_claims, self.reference_claims)
+        )
         found: Match = kept_match(*claims, self.sample.question)
         return found
 

@@ -126,7 +126,7 @@ class Cascade:
         return next((found for each in self.stages if (found := getattr(each.method, "judge", None))), None)
 
     @property
-    def asked(self) -> float:
+    def last_stage_share(self) -> float:
         """The share of claims that the last stage is expected to be asked about."""
         share = 1.0
         for stage in self.stages[:-1]:
@@ -136,7 +136,7 @@ class Cascade:
     @property
     def asked_answers(self) -> float:
         """The share of answers about which the last stage is expected to be asked, of some claims each."""
-        return 1 - (1 - self.asked) ** _CLAIMS_OF_AN_ANSWER
+        return 1 - (1 - self.last_stage_share) ** _CLAIMS_OF_AN_ANSWER
 
     def decide(
         self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""

@@ -248,7 +248,7 @@ def check_inline_citations(
 ) -> CitationReport:
     """Check the citations that are written in an answer; ``opened`` opens one."""
     verdicts = _Verdicts(support, question)
-    opened_at = zip(answer.sentences, open_written(answer, opened), strict=True)
+    opened_at = zip(answer.sentences, open_sentence_citations(answer, opened), strict=True)
     known = [(each, own, [one for one in own if one.is_resolved]) for each, own in opened_at]
     cited = [(each, resolved[:MOST_WEIGHED]) for each, own, resolved in known if resolved or not own]
     verdicts.ask(pair for each, own in cited for pair in _first_questions(each, own))
@@ -308,7 +308,7 @@ def relevant_citations(count: int, suffices: Callable[[tuple[int, ...]], bool]) 
     ]
 
 
-def open_written(
+def open_sentence_citations(
     answer: CitedAnswer, opened: Callable[[Citation], OpenedCitation]
 ) -> list[list[OpenedCitation]]:
     """Open the citations of each sentence; the same place cited twice in one is one citation."""

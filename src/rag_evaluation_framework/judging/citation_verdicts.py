@@ -24,7 +24,7 @@ from rag_evaluation_framework.judging.citation_support import (
     check_listed_citations,
     cited_answer,
     each_once,
-    open_written,
+    open_sentence_citations,
 )
 from rag_evaluation_framework.judging.cited_texts import (
     CHARACTERS,
@@ -243,7 +243,7 @@ class CitationVerdicts:
 
         A list in which nothing can be read counts only where the other list has nothing to read either.
         """
-        written = [each for own in open_written(self.answer, self._opened) for each in own]
+        written = [each for own in open_sentence_citations(self.answer, self._opened) for each in own]
         found = [
             CountedCitations(opened, are_written, self._empty_because or obstacle(opened))
             for opened, are_written in ((written, True), (each_once(self._beside), False))

@@ -64,7 +64,7 @@ class OpenedCitation(msgspec.Struct, frozen=True, kw_only=True):
     def to_dict(self) -> dict[str, Any]:
         """Return the citation as results hold it."""
         written = {
-            **_written(self.citation),
+            **_citation_fields(self.citation),
             "valid": self.is_open,
             "problem": None if self.issue is None else f"{self.issue.code}: {self.issue}",
             "bracket": None if self.bracket is None else list(self.bracket),
@@ -181,7 +181,7 @@ def _differs(citation: SpanCitation, text: str) -> Issue:
     return Issue("text-differs", f"words that stand there, {shown(text)}", shown(citation.text))
 
 
-def _written(citation: Citation | None) -> dict[str, Any]:
+def _citation_fields(citation: Citation | None) -> dict[str, Any]:
     match citation:
         case SpanCitation(file=file, page=page, start=start, end=end):
             return {"file_name": file, "page_number": page, "start_char": start, "end_char": end}

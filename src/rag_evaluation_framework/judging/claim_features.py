@@ -226,7 +226,7 @@ class _Said(NamedTuple):
 
 
 @cache_texts(_KEPT_CLAIMS)
-def _said(claim: str) -> _Said:
+def _read_claim(claim: str) -> _Said:
     words = words_in(claim)
     forms, keys = tuple(forms_of(words)), tuple(keys_of(words))
     numbers = tuple([quantity for quantity in quantities(claim, forms) if not quantity.is_vague])
@@ -241,7 +241,7 @@ claim_tokens = cache_texts(_KEPT_CLAIMS)(content_tokens)
 
 def claim_tokens_beside(known: Set[str], claim: str) -> list[Token]:
     """Return the content tokens of a claim whose keys are not known."""
-    new = _said(claim).distinct - known
+    new = _read_claim(claim).distinct - known
     return tokens_with(new, claim) if new else []
 
 
@@ -254,7 +254,7 @@ class _Asked(NamedTuple):
 
 
 @lru_cache(maxsize=_KEPT_QUESTIONS)
-def _asked(question: str) -> _Asked:
+def _read_question(question: str) -> _Asked:
     words = words_in(question)
     return _Asked(frozenset(keys_of(words)), frozenset(forms_of(words)), number_set(question))
 
@@ -264,7 +264,7 @@ class EvidenceBody:
 
     def __init__(self, texts: Sequence[EvidenceText], question: str = "") -> None:
         self.texts = texts
-        self._question = _asked(question)
+        self._question = _read_question(question)
         self._records = [text.record for text in texts if text.record is not None]
         self._denied = _NONE.union(*(record.denied for record in self._records))
         self._forms = [text.forms for text in texts]
@@ -293,7 +293,7 @@ class EvidenceBody:
         These are the shares of forms, of pairs and of keys. ``None`` where features are known already, or
         are no more than that: of records, of Chinese.
         """
-        said = _said(claim)
+        said = _read_claim(claim)
         if self._records or said.has_han or not said.distinct or claim in self._found:
             return None
         held = list(map(self._places.__getitem__, said.keys))
@@ -321,7 +321,7 @@ class EvidenceBody:
 
     def _is_said_elsewhere(self, claim: str, edit: Edit) -> bool:
         """Return True if a number of an edit stands beside the same words somewhere else."""
-        said = _said(claim)
+        said = _read_claim(claim)
         return any(
             not read.isdisjoint(readings(other))
             for number, read in zip(said.numbers, said.readings, strict=True)
@@ -334,7 +334,7 @@ class EvidenceBody:
 
     def _may_be_copied(self, claim: str, unit: HeldUnit) -> bool:
         """Return True if claim and sentence share nearly all words of the shorter one."""
-        text, said = self.texts[unit[0]], _said(claim).distinct
+        text, said = self.texts[unit[0]], _read_claim(claim).distinct
         keys = text.keys[unit[1]]
         least = min(len(said), len(keys))
         return text.record is None and least - len(said & keys) <= max(_FEW, least / _FEW_OF)
@@ -344,7 +344,7 @@ class EvidenceBody:
 
         Beside the same words it has another number, in a sentence with more of what the claim is about.
         """
-        said, closest = _said(claim), self.features(claim).closest
+        said, closest = _read_claim(claim), self.features(claim).closest
         if self._records or closest is None:
             return
         shared_with = cache(lambda keys: len(said.distinct & keys))  # many numbers may stand in one unit
@@ -376,7 +376,7 @@ class EvidenceBody:
 
     def closest(self, claim: str) -> Evidence | None:
         """Return the unit of evidence with most of what the question does not have."""
-        found, said = self._found.get(claim), _said(claim)
+        found, said = self._found.get(claim), _read_claim(claim)
         if found is None and (self._records or said.has_han):
             found = self.features(claim)
         if found is not None:
@@ -386,7 +386,7 @@ class EvidenceBody:
         return self.evidence(self._first(units)) if units else None
 
     def _features(self, claim: str) -> ClaimFeatures:
-        said, places = _said(claim), self._places
+        said, places = _read_claim(claim), self._places
         keys, distinct, forms, numbers = said.keys, said.distinct, said.forms, said.numbers
         denied = self._denied if self._denied and DENIAL.search(claim) else _NONE
         asked = self._question

@@ -98,7 +98,7 @@ class _Prose:
         windows = [(self._weight(keys, window), window) for window in self._windows(room)]
         windows.sort(key=lambda each: -each[0])
         best = [window for weight, window in windows[: WINDOWS - 1] if weight > 0]
-        told = dict.fromkeys(self._told(parts) for parts in (packed, *best) if parts)
+        told = dict.fromkeys(self._join_sentences(parts) for parts in (packed, *best) if parts)
         return list(told)
 
     def _weight(self, keys: frozenset[str], parts: Iterable[_Part]) -> float:
@@ -128,7 +128,7 @@ class _Prose:
         if window:
             yield window
 
-    def _told(self, parts: Sequence[_Part]) -> str:
+    def _join_sentences(self, parts: Sequence[_Part]) -> str:
         lines: dict[int, list[str]] = {}
         for part in parts:
             lines.setdefault(part.text, []).append(self._texts[part.text][part.start : part.end])

@@ -40,7 +40,7 @@ class Point(msgspec.Struct, frozen=True):
     """Function that finds the passage to show."""
 
     @property
-    def is_said(self) -> bool:
+    def is_supported(self) -> bool:
         return self.label == "supported"
 
     @property
@@ -138,11 +138,11 @@ class _Claims(ExpectedPoints):
 
     @property
     def lacking(self) -> int:
-        return sum(not point.is_said for point in self.points)
+        return sum(not point.is_supported for point in self.points)
 
     def absent(self, points: Sequence[Point], texts: Sequence[str]) -> list[Point]:
         found = self._found([self._claims[point.text] for point in points], tuple(texts))
-        return [point for point in found if not point.is_said]
+        return [point for point in found if not point.is_supported]
 
     def shown(self, points: Sequence[Point], texts: Sequence[str]) -> list[Point]:
         known = self._points.get(tuple(texts), {})

@@ -80,7 +80,7 @@ def outcome(prompt: Prompt, votes: Sequence[Vote]) -> Outcome:
     return Outcome(values={**replies[0], prompt.listed: winners}, shares=shares)
 
 
-def said(prompt: Prompt, values: Mapping[str, Any]) -> Any:
+def reply_value(prompt: Prompt, values: Mapping[str, Any]) -> Any:
     """Return what decides in one reply: a value, or one for each text."""
     if prompt.listed is None:
         return values[prompt.decides]
@@ -268,14 +268,14 @@ class Judge:
             limit = f"the limit is {self.max_characters:,}"
             raise ModelError("too-long", f"{known.name}: the question has {size:,} characters, {limit}")
         question = _Question(known, fields, messages, check)
-        verdict, was_known = self._memory.recall(question.key, lambda: self._asked(question))
+        verdict, was_known = self._memory.recall(question.key, lambda: self._ask(question))
         if not was_known:
             return verdict
         if check is not None and check(verdict.values) is not None:
-            return self._asked(question)  # it was given to someone who checked less
+            return self._ask(question)  # it was given to someone who checked less
         return replace(verdict, usage=None)
 
-    def _asked(self, question: _Question) -> Verdict:
+    def _ask(self, question: _Question) -> Verdict:
         prompt = question.prompt
         votes = self._votes(question)
         with self._lock:
@@ -289,7 +289,7 @@ class Judge:
             agreement=agreed.agreement if len(votes) > 1 else None,
             shares=agreed.shares if len(votes) > 1 else (),
             usage=total_usage(vote.usage for vote in votes),
-            details={"votes": [_told(prompt, vote) for vote in votes]},
+            details={"votes": [_format_vote(prompt, vote) for vote in votes]},
         )
 
     def _votes(self, question: _Question) -> list[Vote]:
@@ -354,10 +354,10 @@ def _is_final(error: BaseException) -> bool:
     return isinstance(error, ModelError) and not error.is_of_endpoint
 
 
-def _told(prompt: Prompt, vote: Vote) -> dict[str, Any]:
+def _format_vote(prompt: Prompt, vote: Vote) -> dict[str, Any]:
     told: dict[str, Any] = {"model": vote.model, "draw": vote.draw}
     if vote.values is not None:
-        return {**told, "value": said(prompt, vote.values)}
+        return {**told, "value": reply_value(prompt, vote.values)}
     return {**told, "error": None if vote.error is None else vote.error.kind}
 
 

@@ -197,7 +197,7 @@ class _Asking:
         self._failed: list[str] = []
 
     @property
-    def asked(self) -> int:
+    def question_count(self) -> int:
         return len(self.seconds)
 
     @property
@@ -239,12 +239,12 @@ class _Asking:
         fields = {"question": pair.question, "answer_1": first, "answer_2": second}
         names = ("worse", "better") if swapped else ("better", "worse")
 
-        def asked() -> tuple[str, int]:
+        def ask_pair() -> tuple[str, int]:
             label = self._judge.verdict("preference", fields).values["label"]
             place = {"answer_1": 1, "answer_2": 2}.get(label, 0)
             return ("tie", 0) if not place else (names[place - 1], place)
 
-        return asked
+        return ask_pair
 
 
 def make_card(judge: Judge, *, concurrency: int = 16, spending: Spending | None = None) -> JudgeCard:
@@ -269,7 +269,11 @@ def make_card(judge: Judge, *, concurrency: int = 16, spending: Spending | None 
             list(zip(moved, draws[0][::2], strict=True)), list(zip(boasted, orders[0][::3], strict=True))
         ),
         _share(
-            "failed replies", asking.failures.total(), asking.asked, above=0.05, fault="often fails to reply"
+            "failed replies",
+            asking.failures.total(),
+            asking.question_count,
+            above=0.05,
+            fault="often fails to reply",
         ),
     ]
     cost = None if spending is None or spending.usage is None else spending.usage.cost_usd
@@ -279,10 +283,10 @@ def make_card(judge: Judge, *, concurrency: int = 16, spending: Spending | None 
         texts=texts.version,
         date=datetime.now(UTC).date().isoformat(),
         figures=tuple(each for each in figures if each is not None),
-        calls=asking.asked,
+        calls=asking.question_count,
         failures=dict(asking.failures),
         seconds_per_call=round(fmean(asking.seconds), 4),
-        cost_per_call=None if cost is None else round(cost / asking.asked, 8),
+        cost_per_call=None if cost is None else round(cost / asking.question_count, 8),
     )
 
 

@@ -164,23 +164,23 @@ class LexicalSupport:
 
         Words of the question count as given.
         """
-        body, told = _body(tuple(evidence), question), list(map(_told, claims))
+        body, told = _body(tuple(evidence), question), list(map(_plain_text, claims))
         return [self._verdict(*each, body) for each in zip(claims, told, strict=True)]
 
     def are_useful(self, texts: Sequence[str], claims: Sequence[Claim], *, question: str = "") -> list[bool]:
         """Tell of each text whether it supports one of the claims at least; the others are not looked at."""
-        told = list(map(_told, claims))
+        told = list(map(_plain_text, claims))
         return [any(self._each_supported(told, (text,), question)) for text in texts]
 
     def are_supported(
         self, claims: Sequence[Claim], evidence: Sequence[str], *, question: str = ""
     ) -> list[bool]:
         """Return, for each claim, True if the evidence supports it, without passages."""
-        return list(self._each_supported(list(map(_told, claims)), tuple(evidence), question))
+        return list(self._each_supported(list(map(_plain_text, claims)), tuple(evidence), question))
 
     def closest(self, claim: Claim, evidence: Sequence[str], *, question: str = "") -> str | None:
         """Return the passage that :meth:`decide` holds a claim against."""
-        found = _body(tuple(evidence), question).closest(_told(claim))
+        found = _body(tuple(evidence), question).closest(_plain_text(claim))
         return None if found is None else found.text
 
     def probability_unsupported(self, verdicts: Iterable[ClaimVerdict]) -> float | None:
@@ -229,7 +229,7 @@ class LexicalSupport:
         return 1.0 - probability(odds), edits
 
 
-def _told(claim: Claim) -> str:
+def _plain_text(claim: Claim) -> str:
     return without_citations(claim.text)
 
 

@@ -298,10 +298,10 @@ def is_denied(clause: str) -> bool:
     return is_negated(clause) != says("ceased", clause)
 
 
-def denies_asked(text: str, start: int, asked: Sequence[Token]) -> bool:
+def denies_key(text: str, start: int, asked: Sequence[Token]) -> bool:
     """Return True if the clause around a place of a comparable text denies one of the pieces of the question.
 
-    >>> denies_asked("anna is not the mayor.", 0, [Token("mayor", 11, 16)])
+    >>> denies_key("anna is not the mayor.", 0, [Token("mayor", 11, 16)])
     True
     """
     begin, end = _clause_around(text, start)
@@ -381,7 +381,7 @@ def is_stated(answer: str, name: str, *, asked: Sequence[Token] = (), even_denie
     accepted = ("stated", "denied") if even_denied else ("stated",)
     return any(
         stance_at(answer, mention.start) in accepted
-        and (even_denied or is_negated(each) or not denies_asked(answer, mention.start, asked))
+        and (even_denied or is_negated(each) or not denies_key(answer, mention.start, asked))
         for each in alternatives(name)
         for mention in mentions(answer, each)
     )

@@ -89,7 +89,7 @@ class JudgeBudget(msgspec.Struct, frozen=True, kw_only=True):
         return self.calls is not None or self.precision is not None
 
     @property
-    def told(self) -> dict[str, Any]:
+    def head_fields(self) -> dict[str, Any]:
         """Return the budget as the head of a run records it."""
         told = {"calls": self.calls, "precision": self.precision}
         return {name: value for name, value in told.items() if value is not None}

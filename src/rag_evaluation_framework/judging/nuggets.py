@@ -48,7 +48,7 @@ class NuggetVerdicts(msgspec.Struct, frozen=True, kw_only=True):
     """The prompts that were asked, with their versions."""
 
     @property
-    def held(self) -> list[float]:
+    def grades(self) -> list[float]:
         return [HELD[label] for label in self.labels]
 
     @property
@@ -99,14 +99,14 @@ def make_nuggets(judge: Judge, question: str, texts: Sequence[str]) -> list[Nugg
 def rate_nuggets(judge: Judge, question: str, nuggets: Sequence[Nugget]) -> list[Nugget]:
     """Have those nuggets called vital or okay of which that is not known."""
     open_ones = [nugget for nugget in nuggets if nugget.vital is None]
-    verdicts = _asked(judge, "nugget_importance", {"question": question}, open_ones)
+    verdicts = _judge_batches(judge, "nugget_importance", {"question": question}, open_ones)
     rated = dict(zip(open_ones, (label == "vital" for label in _labels(verdicts)), strict=True))
     return [nugget if nugget.vital is not None else Nugget(nugget.text, rated[nugget]) for nugget in nuggets]
 
 
 def assign_nuggets(judge: Judge, question: str, answer: str, nuggets: Sequence[Nugget]) -> NuggetVerdicts:
     """Have it judged which nuggets an answer holds: ``support``, ``partial_support`` or ``not_support``."""
-    verdicts = _asked(judge, "nugget_assignment", {"question": question, "answer": answer}, nuggets)
+    verdicts = _judge_batches(judge, "nugget_assignment", {"question": question, "answer": answer}, nuggets)
     shares = [verdict.agreement for verdict in verdicts if verdict.agreement is not None]
     return NuggetVerdicts(
         nuggets=tuple(nuggets),
@@ -117,7 +117,9 @@ def assign_nuggets(judge: Judge, question: str, answer: str, nuggets: Sequence[N
     )
 
 
-def _asked(judge: Judge, prompt: str, fields: Mapping[str, str], nuggets: Sequence[Nugget]) -> list[Verdict]:
+def _judge_batches(
+    judge: Judge, prompt: str, fields: Mapping[str, str], nuggets: Sequence[Nugget]
+) -> list[Verdict]:
     texts = [nugget.text for nugget in nuggets]
     batches = (texts[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE))
     return [judge.verdict(prompt, {**fields, "nuggets": batch}) for batch in batches]

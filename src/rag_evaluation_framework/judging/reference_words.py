@@ -290,7 +290,7 @@ def _find_doubt(text: _Text, places: Sequence[tuple[int, int]], reference: str, 
     of_name = mentions.telling(asked, asked) if mentions.asks_for_name(asked) else []
     for start, end in places:
         stance = mentions.stance_at(small, start)
-        if stance == "denied" or mentions.denies_asked(small, start, of_name):
+        if stance == "denied" or mentions.denies_key(small, start, of_name):
             return "has the reference and denies it"
         left_open = _LEFT_OPEN.search(text.text, max(0, start - _LONGEST_CLAUSE), start)
         left_open = left_open or _LEFT_OPEN_AFTER.match(text.text, end, end + _LONGEST_CLAUSE)

@@ -152,7 +152,7 @@ def words_of_relation(relation: str) -> list[RelationWords]:
 
 
 @lru_cache(maxsize=256)
-def relations_said(text: str) -> tuple[RelationWords, ...]:
+def find_relations(text: str) -> tuple[RelationWords, ...]:
     """Return the relations of the table one of whose words a comparable text has."""
     return tuple(words for words in _table()[1] if next(words.found_in(text), None))
 
@@ -357,7 +357,7 @@ def read_relation(
     ends = _names(subject, answer, question), _names(object_, answer, question)
     told = [way for way in words_of_relation(relation) if _is_told_in(way, said)]
     groups = chain.from_iterable(slash_groups(comparable(reference)))
-    offered = list(chain.from_iterable(map(relations_said, groups)))
+    offered = list(chain.from_iterable(map(find_relations, groups)))
     bare = _bare_words(said, [*told, *offered])
     named = _ends_named(said, asked, (subject, object_), is_bare=bool(bare))
     expressed = {

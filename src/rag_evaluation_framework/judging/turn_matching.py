@@ -193,7 +193,7 @@ def _agreement(news: Sequence[Token], reference: str, said: str, asked: str) -> 
     @cache
     def stance(text: str, start: int) -> mentions.Stance:
         found = mentions.stance_at(text, start, through=names)
-        return "denied" if found == "stated" and mentions.denies_asked(text, start, asked_pieces) else found
+        return "denied" if found == "stated" and mentions.denies_key(text, start, asked_pieces) else found
 
     our_times, their_times = _times(reference), _times(said)
 

@@ -207,7 +207,7 @@ def messages_for(prompt: Prompt, fields: Mapping[str, FieldValue]) -> list[Messa
     """
     _check_fields(prompt, fields)
     code = fresh_code(fields)
-    body = PLACE.sub(lambda place: _written(place[1], prompt, fields, code), prompt.body)
+    body = PLACE.sub(lambda place: _number_texts(place[1], prompt, fields, code), prompt.body)
     given = {"prompt": prompt.body, "fields": dict(fields)}
     remembered = json.dumps(given, sort_keys=True, default=list)
     return [
@@ -238,7 +238,7 @@ def _check_fields(prompt: Prompt, fields: Mapping[str, FieldValue]) -> None:
             raise InputError([Issue("missing-field", "a text", "an empty text", name)])
 
 
-def _written(name: str, prompt: Prompt, fields: Mapping[str, FieldValue], code: str) -> str:
+def _number_texts(name: str, prompt: Prompt, fields: Mapping[str, FieldValue], code: str) -> str:
     kind: FieldKind = prompt.fields[name]
     value = fields.get(name, ())
     if kind == "instructions":

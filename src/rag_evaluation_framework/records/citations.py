@@ -465,7 +465,7 @@ def citations_in(item: Any) -> tuple[Citation, ...]:
     if isinstance(item, SpanCitation | TokenSpanCitation | ContextCitation):
         return (item,)
     if isinstance(item, str):
-        return _written(item)
+        return _parse_inline(item)
     if isinstance(item, int):
         item = {"number": item}
     if isinstance(item, Mapping) and (number := _number(item)):
@@ -533,7 +533,7 @@ def _built(record: type[_Record], fields: Mapping[str, _Field]) -> _Record:
         raise InputError(named) from None
 
 
-def _written(text: str) -> tuple[Citation, ...]:
+def _parse_inline(text: str) -> tuple[Citation, ...]:
     found = parse_citations(text) if len(text) <= _LONGEST_WRITTEN else None
     if found is None or found.malformed or not found.citations:
         raise invalid("", "a citation", text)

@@ -54,7 +54,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
             raise invalid("kind", f"one of {', '.join(STEP_KINDS)}", self.kind)
 
     @property
-    def said(self) -> str:
+    def action(self) -> str:
         """Return the step in words: its query and results, its arguments, or its tokens."""
         told = [self.name, "" if self.query is None else f"“{self.query}”"]
         if self.arguments is not None:
@@ -69,11 +69,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
         return ", ".join(short_text(each, 80) for each in told if each)
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """The step in a line: its kind, what was done, how long it took, and what went wrong."""
         time = "" if self.took_ms is None else f" ({duration(self.took_ms / 1000)})"
         wrong = "" if self.error is None else f" failed: {short_text(self.error, 200)}"
-        return f"{self.kind}: {self.said}{time}{wrong}"
+        return f"{self.kind}: {self.action}{time}{wrong}"
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,7 +111,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
         """Return the steps as lines of a list of labels, for a notebook; none without any."""
         if not self.steps:
             return []
-        listed = [element("li", people_text(step.told)) for step in self.steps[:_SHOWN_STEPS]]
+        listed = [element("li", people_text(step.summary)) for step in self.steps[:_SHOWN_STEPS]]
         more = len(self.steps) - len(listed)
         rest = element("span", f"and {more:,} more", class_="dim") if more else ""
         return [labelled("steps", element("ol", *listed), rest), labelled("by step", self.by_kind)]

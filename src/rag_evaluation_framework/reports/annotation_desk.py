@@ -199,7 +199,7 @@ class AnnotationDesk:
         self._own: dict[Path, tuple[Annotation, ...]] = {}
         for item in items:
             self._read_own(item)
-        said = {key: self._said(item, self._read_own(item)) for key, item in self._items.items()}
+        said = {key: self._read_annotations(item, self._read_own(item)) for key, item in self._items.items()}
         self._finished = {key for key, each in said.items() if each["finished"]}
 
     @property
@@ -267,7 +267,7 @@ class AnnotationDesk:
             "contexts": self._contexts(item),
             "documents": self._likely(item),
             "file": str(self._path(item)),
-            "mine": {**self._said(item, self._read_own(item)), "label": self._label(item)},
+            "mine": {**self._read_annotations(item, self._read_own(item)), "label": self._label(item)},
         }
         if not self.is_blind or key in self._finished:
             verdict = None if item.verdict is None else verdict_fields(item.verdict)
@@ -325,7 +325,7 @@ class AnnotationDesk:
         elsewhere = [each for each in (before.citations or () if before else ()) if self._place(each) is None]
         is_own = before is not None and not isinstance(before, AnswerQualityAnnotation)
         identifier = f"citation_{item.sample.id}_{self.annotator}"
-        record = self._begun(item, before if is_own else None, identifier, said, part="passage")
+        record = self._new_record(item, before if is_own else None, identifier, said, part="passage")
         note = {"justification": said.note} if said.note else {}
         record["citations"] = [
             {
@@ -354,7 +354,7 @@ class AnnotationDesk:
             return None
         digits = hashlib.blake2b(item.answer.encode(), digest_size=4).hexdigest()
         identifier = f"answer_{item.sample.id}_{self.annotator}_{digits}"
-        record = self._begun(item, _judging(item, own), identifier, said, part="answer")
+        record = self._new_record(item, _judging(item, own), identifier, said, part="answer")
         record.pop("citations", None)
         return record | self._judgement_fields(item, said)
 
@@ -373,7 +373,8 @@ class AnnotationDesk:
         ]
         cited = self._citations(item)
         found["citation_verdicts"] = [
-            {**_told(cited[number]), "supports": verdict} for number, verdict in sorted(said.verdicts.items())
+            {**_citation_fields(cited[number]), "supports": verdict}
+            for number, verdict in sorted(said.verdicts.items())
         ]
         # A person's own figure for the metric of the same name: what was not pressed is supported.
         if said.is_finished and sentences and (item.response.contexts or self._documents):
@@ -384,7 +385,7 @@ class AnnotationDesk:
             )
         return found
 
-    def _begun(
+    def _new_record(
         self, item: Item, before: Annotation | None, identifier: str, said: AnnotationForm, *, part: str
     ) -> dict[str, Any]:
         record = {} if before is None else encoded_annotation(before)
@@ -402,11 +403,11 @@ class AnnotationDesk:
             "metadata": metadata,
         }
 
-    def _said(self, item: Item, annotations: Sequence[Annotation]) -> dict[str, Any]:
+    def _read_annotations(self, item: Item, annotations: Sequence[Annotation]) -> dict[str, Any]:
         """Return what one annotator says of an item, as the page holds it."""
         marks, judgement = _marking(item, annotations), _judging(item, annotations)
         record = {} if judgement is None else encoded_annotation(judgement)
-        cited = [] if item.answer is None else [_told(each) for each in self._citations(item)]
+        cited = [] if item.answer is None else [_citation_fields(each) for each in self._citations(item)]
         verdicts = {
             cited.index(told): verdict["supports"]
             for verdict in _objects(record.get("citation_verdicts"))
@@ -541,7 +542,7 @@ class AnnotationDesk:
                 unreadable.append(name)
                 continue
             if _marking(item, annotations) is not None or _judging(item, annotations) is not None:
-                said[name] = self._said(item, annotations)
+                said[name] = self._read_annotations(item, annotations)
         return {"others": said, "unreadable": unreadable}
 
 
@@ -584,7 +585,7 @@ def _objects(value: Any) -> list[Mapping[str, Any]]:
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
-def _told(citation: Mapping[str, Any]) -> dict[str, Any]:
+def _citation_fields(citation: Mapping[str, Any]) -> dict[str, Any]:
     """Return a citation of an answer as a record names it."""
     told = {"citation": citation["label"], "start_char": citation["start"], "end_char": citation["end"]}
     return {name: value for name, value in told.items() if value is not None}

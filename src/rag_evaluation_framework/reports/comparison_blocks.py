@@ -116,7 +116,7 @@ def _describe_metrics(comparison: Comparison, names: dict[str, str], *, details:
                 (blocks.right("base" if several else base), each.before),
                 (blocks.right("now" if several else now), each.now),
                 ("difference", blocks.aligned(each.difference)),
-                (blocks.PICTURE, each.drawn),
+                (blocks.PICTURE, each.picture),
                 *(
                     (blocks.right(name, leaves=blocks.COUNT), f"{count:,}")
                     for name, count in zip(("better", "same", "worse"), each.counts, strict=True)

@@ -411,7 +411,7 @@ def _drawn_row(sample: Sample) -> dict[str, Any]:
     }
 
 
-def describe_drawn(found: Drawn, path: Path, *, seed: int, full: bool) -> blocks.Blocks:
+def describe_samples(found: Drawn, path: Path, *, seed: int, full: bool) -> blocks.Blocks:
     """Add each sample drawn: where it is, what is asked, what is expected, what it rests on."""
     yield blocks.prose(
         f"{len(found.samples):,} of {counted(found.total, 'record')} of {path}, drawn with seed {seed}",

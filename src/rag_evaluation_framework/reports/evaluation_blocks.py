@@ -50,7 +50,7 @@ from rag_evaluation_framework.reports.messages.run_sentences import (
     latency_text,
     not_scored_lines,
     reading_lines,
-    refusals_said,
+    refusals_sentence,
     requests_text,
     shortfall_of,
     unmeasured_lines,
@@ -170,7 +170,7 @@ def _figures(evaluation: Evaluation) -> blocks.Blocks:
     else:
         yield _figures_table(evaluation)
     of_rows = (*not_counted(evaluation), caution(evaluation)) if holds_rows(evaluation) else ()
-    for line in (*not_scored_lines(evaluation), refusals_said(evaluation), *of_rows):
+    for line in (*not_scored_lines(evaluation), refusals_sentence(evaluation), *of_rows):
         if line is not None:
             yield blocks.aside(line)
     for warning in evaluation.warnings:
@@ -201,7 +201,7 @@ def _figures_table(evaluation: Evaluation) -> blocks.Block:
                 ),
                 (blocks.Column("metric", flexible=True), each.metric),
                 (blocks.right("value"), each.value),
-                (blocks.Column("", leaves=blocks.BAR, joins=blocks.WIDEST, picture=True), _drawn(each)),
+                (blocks.Column("", leaves=blocks.BAR, joins=blocks.WIDEST, picture=True), _draw_bar(each)),
                 (interval, each.interval),
                 (blocks.Column("needs", optional=True), each.demand.needs),
                 (blocks.Column(optional=True), each.demand.result),
@@ -215,7 +215,7 @@ def _figures_table(evaluation: Evaluation) -> blocks.Block:
     )
 
 
-def _drawn(row: FigureRow) -> blocks.Piece:
+def _draw_bar(row: FigureRow) -> blocks.Piece:
     known, value = known_metric(row.metric), row.figure.value
     if not known or not known.is_share or value is None:
         return ""
@@ -233,7 +233,7 @@ def _gated_table(evaluation: Evaluation) -> blocks.Block:
                 (blocks.right("before"), each.before),
                 (blocks.right("now"), each.now),
                 ("difference", blocks.aligned(each.difference)),
-                (blocks.PICTURE, each.drawn),
+                (blocks.PICTURE, each.picture),
                 ("verdict", each.finding),
                 ("needs", each.demand.needs),
                 ("", each.demand.result),
@@ -423,7 +423,7 @@ def _runs(evaluation: Evaluation) -> blocks.Blocks:
         shortfall = shortfall_of(part)
         if shortfall is not None and (len(runs) > 1 or verdict_of(evaluation).word != "incomplete"):
             yield blocks.prose(f"{of}{shortfall}", hang=2)
-    if left := [name for name, part in evaluation.parts.items() if not part.is_begun]:
+    if left := [name for name, part in evaluation.parts.items() if not part.has_started]:
         yield blocks.prose(f"not begun: {', '.join(left)}", hang=2)
     for line in reliability_lines(evaluation):
         yield blocks.prose(line, hang=2)
@@ -765,7 +765,7 @@ def way_on(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     elif (limits := _accepting(evaluation, verdict)) is not None:
         yield limits, "accept the wrong answers for now, as thresholds of the manifest"
         yield f"rag-eval show {run} --failed{runs_option}", "inspect the wrong answers"
-    elif not _is_kept(evaluation):
+    elif not _is_saved(evaluation):
         return
     elif verdict.word == "incomplete":
         yield from _continued(evaluation)
@@ -866,7 +866,7 @@ def _short(run_id: str, evaluation: Evaluation) -> str:
     return short_id(path) if path is not None and path.is_dir() else one_line(run_id)
 
 
-def _is_kept(evaluation: Evaluation) -> bool:
+def _is_saved(evaluation: Evaluation) -> bool:
     folder = evaluation.folder or next((part.folder for part in evaluation.runs), None)
     return evaluation.kept is None and folder is not None
 

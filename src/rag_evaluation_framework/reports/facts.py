@@ -88,7 +88,7 @@ class Case(msgspec.Struct, frozen=True):
     file: str = ""
 
     @property
-    def asked(self) -> str:
+    def question_label(self) -> str:
         """The question, with the turn it was asked in."""
         return self.question if self.turn is None else f"turn {self.turn}: {self.question}"
 
@@ -117,7 +117,7 @@ class Case(msgspec.Struct, frozen=True):
     @property
     def sentence(self) -> str:
         """What was expected, what was answered, and why it is not correct, in one line."""
-        turn = "" if self.turn is None else f"{blocks.one_line(self.asked)}: "
+        turn = "" if self.turn is None else f"{blocks.one_line(self.question_label)}: "
         texts = ", ".join(f"{label} {text}" for label, text in self.texts.items() if text is not None)
         return turn + (f"{texts} ({self.why})" if texts and self.why else texts or self.why or "")
 
@@ -628,7 +628,7 @@ class MovedRow(msgspec.Struct, frozen=True):
         return blocks.result(self.moved.finding)
 
     @property
-    def drawn(self) -> blocks.Piece:
+    def picture(self) -> blocks.Piece:
         """The difference as a picture."""
         value, interval, style = self.moved.difference, self.moved.interval, self.finding.style
         if value is None or abs(value) > 1:
@@ -694,7 +694,7 @@ def _describe_question(name: str, question: str, hang: int) -> blocks.Labelled:
 
 
 def _describe_turn(case: Case, place: int, hang: int) -> Iterator[blocks.Labelled]:
-    yield _describe_question("" if place else case.name, case.asked, hang)
+    yield _describe_question("" if place else case.name, case.question_label, hang)
     found = {**case.texts, "differs": case.differs or None, "why": case.why}
     named = {label: text for label, text in found.items() if text is not None}
     inner = hang + 2 + max(map(len, [*case.texts, *named]))
@@ -779,7 +779,7 @@ def _describe_steps(row: Row) -> Iterator[blocks.Labelled]:
     width = len(str(min(len(trace.steps), _STEPS)))
     for number, step in enumerate(trace.steps[:_STEPS], start=1):
         label = f"{'steps' if number == 1 else '':<11}{number:>{width}}"
-        yield blocks.Labelled(label, step.told, indent=2, hang=15 + width, lines=3)
+        yield blocks.Labelled(label, step.summary, indent=2, hang=15 + width, lines=3)
     if (more := len(trace.steps) - _STEPS) > 0:
         yield blocks.Labelled("", f"{more:,} more")
     yield blocks.Labelled("by step", trace.by_kind)

@@ -96,7 +96,7 @@ def plan_document(outlook: Outlook) -> dict[str, Any]:
                 "calls": dataset.calls * is_asked,
                 "judgeCalls": forecasts[dataset.name].calls if dataset.name in forecasts else 0,
                 **({"judge": forecasts[dataset.name].to_dict()} if dataset.name in forecasts else {}),
-                **({} if dataset.budget is None else {"judgeBudget": dataset.budget.told}),
+                **({} if dataset.budget is None else {"judgeBudget": dataset.budget.head_fields}),
                 "metrics": {scorer.name: scorer.method for scorer in dataset.scorers},
                 "thresholds": list(map(str, dataset.thresholds)),
             }

@@ -91,7 +91,7 @@ def _describe_check(check: Check) -> str:
     bound = "" if check.bound is None else f" {check.operator} {check.bound:g}"
     value = "" if check.value is None else f"{check.value:.6g}, "
     method = "" if check.method is None else f", {check.method}"
-    return f"{of}{check.metric}{bound} ({check.held}{method}): {value}{check.told}"
+    return f"{of}{check.metric}{bound} ({check.held}{method}): {value}{check.status_text}"
 
 
 class _Coverage(msgspec.Struct, frozen=True):

@@ -220,7 +220,7 @@ def _describe_metric(metric: Metric, *, whole: bool) -> blocks.Blocks:
     )
     told = [metric.summary, f"= {metric.formula}"]
     if metric.languages():
-        told.append(f"without a judge measured on {languages_told(metric)}; others are skipped")
+        told.append(f"without a judge measured on {format_languages(metric)}; others are skipped")
     if metric.aliases:
         told.append(f"also written: {', '.join(metric.aliases)}")
     if whole:
@@ -230,7 +230,7 @@ def _describe_metric(metric: Metric, *, whole: bool) -> blocks.Blocks:
         yield blocks.prose(line, indent=4, hang=6)
 
 
-def languages_told(measured: Metric | MethodCard) -> str:
+def format_languages(measured: Metric | MethodCard) -> str:
     """Say on which languages something was measured."""
     codes = measured.languages() if isinstance(measured, Metric) else measured.languages
     return " and ".join(map(language_name, codes))
@@ -244,7 +244,7 @@ def describe_method_cards(cards: Sequence[MethodCard], *, whole: bool = False) -
     for card in cards:
         yield blocks.GAP
         yield blocks.prose(f"{card.name}   (version {card.version}; {', '.join(card.metrics)})", hang=6)
-        told = [card.summary, f"measured on {languages_told(card)}; texts in other languages are skipped"]
+        told = [card.summary, f"measured on {format_languages(card)}; texts in other languages are skipped"]
         told += [*(f"+ {text}" for text in card.sees), *(f"- {text}" for text in card.does_not_see)]
         if whole:
             told += [f"fitted on: {card.fitted_on}", f"plain: {card.plain}", f"measured {card.date}"]

@@ -125,7 +125,7 @@ def filled_page(
 ) -> FilledPage:
     """Fill a template with a style, a script and data; a page that ``asks_server`` may ask its own."""
     style, script = ("".join(read_text(FOLDER / name) for name in names) for names in (styles, scripts))
-    written, is_packed = _written(data)
+    written, is_packed = _embed_data(data)
     asked = "connect-src 'self'; " if asks_server else ""
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; {asked}"
@@ -173,7 +173,7 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _written(data: Mapping[str, Any]) -> tuple[str, bool]:
+def _embed_data(data: Mapping[str, Any]) -> tuple[str, bool]:
     """Return the data as they stand in the page, and whether they are compressed."""
     try:
         written = strict_json.encode_unchecked(data)

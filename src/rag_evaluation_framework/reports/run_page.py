@@ -110,7 +110,7 @@ def run_view(evaluation: Evaluation, texts: PageTexts, *, number: int, label: st
         "kinds": {kind: name_kind(kind) for kind in evaluation.answers.kinds},
         "required": _required(evaluation),
         "supportBy": _supported_by(metrics.values()),
-        "notKept": _not_kept(evaluation),
+        "notKept": _missing_texts(evaluation),
         "samples": samples,
     }
     return {"shown": shown, "scripted": scripted}
@@ -383,7 +383,7 @@ def _about(evaluation: Evaluation, figures: Sequence[Figure]) -> Iterator[tuple[
     if head.dataset_hash:
         version = f", version {head.dataset_version}" if head.dataset_version else ""
         yield "Dataset", f"{evaluation.name}{version}, content {head.dataset_hash[:23]}…"
-    if not_kept := _not_kept(evaluation):
+    if not_kept := _missing_texts(evaluation):
         yield "Documents", not_kept
     made_with = ", ".join(f"{name} {version}" for name, version in head.packages.items())
     if made_with:
@@ -392,7 +392,7 @@ def _about(evaluation: Evaluation, figures: Sequence[Figure]) -> Iterator[tuple[
         yield str(name).replace("_", " ").capitalize(), str(value)
 
 
-def _not_kept(evaluation: Evaluation) -> str:
+def _missing_texts(evaluation: Evaluation) -> str:
     kept = evaluation.documents
     if kept.reason is not None:
         return f"No texts of documents: {kept.reason}."
@@ -484,7 +484,7 @@ def _steps(row: Row) -> dict[str, Any]:
         stretch = [place(at, 0.0, whole) for at in (step.started_ms or 0.0, end)]
         took = "" if step.took_ms is None else duration(step.took_ms / 1000)
         known = None if step.started_ms is None else stretch
-        written.append([step.kind, step.said, took, known, step.error])
+        written.append([step.kind, step.action, took, known, step.error])
     return {"st": written, "sb": trace.by_kind}
 
 

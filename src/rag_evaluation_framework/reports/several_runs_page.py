@@ -290,7 +290,7 @@ def _heat(
                 "taken": cell["id"] in advice.taken,
                 "cells": [
                     {
-                        "text": _written(values[place], is_share=is_share),
+                        "text": _format_value(values[place], is_share=is_share),
                         "step": _step(values, place, up=up),
                         "best": len(group) > 1 and values[place] == _best(values, up=up),
                         "alike": name == rank_by and is_alike,
@@ -307,7 +307,7 @@ def _value(part: Evaluation, metric: str) -> float | None:
     return None if found is None else found.value
 
 
-def _written(value: float | None, *, is_share: bool) -> str:
+def _format_value(value: float | None, *, is_share: bool) -> str:
     if value is None:
         return NOTHING
     return f"{value:.3f}" if is_share else f"{round(value):,}"

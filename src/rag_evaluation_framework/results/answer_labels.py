@@ -70,7 +70,7 @@ class AnswerLabel(msgspec.Struct, frozen=True, omit_defaults=True):
         return cls(asked[-1], answer, annotator, now, state, reference, asked[:-1], FORMAT_VERSION)
 
     @property
-    def asked(self) -> Asked:
+    def conversation(self) -> Asked:
         return (*self.before, self.question)
 
 
@@ -84,7 +84,7 @@ class AnswerLabels:
     def __init__(self, labels: Iterable[AnswerLabel] = ()) -> None:
         self._labels: dict[Asked, dict[str, dict[tuple[str, str], AnswerLabel]]] = {}
         for label in labels:
-            answers = self._labels.setdefault(_fold_all(label.asked), {})
+            answers = self._labels.setdefault(_fold_all(label.conversation), {})
             given = answers.setdefault(fold_text(label.answer), {})
             given.pop(key := (label.annotator, hash_of_references([label.reference])), None)
             given[key] = label

@@ -45,8 +45,8 @@ from rag_evaluation_framework.results.run_store import (
     read_value,
     runs_ending_in,
     runs_in,
+    start_time,
     tied_runs,
-    when_begun,
 )
 from rag_evaluation_framework.results.summaries import PERFORMANCE, RELIABILITY, Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold
@@ -279,7 +279,7 @@ def latest_of_branch(name: str, runs_directory: Path, datasets: Sequence[str]) -
             continue
         group = RunGroup(*tied_runs(folder, "evaluation"))
         if set(datasets) <= group.runs.keys() and all(run.state == "complete" for run in group.runs.values()):
-            found.append((when_begun(folder), folder.path))
+            found.append((start_time(folder), folder.path))
     results = results_directory()
     paths = sorted(results.glob("*.results.json")) if results.is_dir() else []
     for path in paths:

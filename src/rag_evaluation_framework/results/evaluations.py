@@ -336,7 +336,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True,
         return self.head.dataset_id
 
     @property
-    def is_begun(self) -> bool:
+    def has_started(self) -> bool:
         """Whether anything was done; a part that an interrupted suite did not reach is not."""
         return bool(self.parts) or self.folder is not None or bool(self.counts.finished)
 
@@ -352,7 +352,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True,
             return {self.name: self}
         found: dict[str, Evaluation] = {}
         for name, part in self.parts.items():
-            for dataset, run in part.named_runs.items() if part.is_begun else ():
+            for dataset, run in part.named_runs.items() if part.has_started else ():
                 found[f"{name}, {dataset}" if len(part.parts) > 1 else name] = run
         return found
 
@@ -398,7 +398,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True,
         """The documents that the samples need or that were retrieved, as far as they were kept."""
         if self.read_documents is not None:
             return self.read_documents()
-        found = [part.documents for part in self.parts.values() if part.is_begun]
+        found = [part.documents for part in self.parts.values() if part.has_started]
         if self.folder is not None and (not found or self.parts_are == "systems"):
             is_kept = any((each / DOCUMENTS_FILE).is_file() for each in (self.folder, self.folder.parent))
             return read_documents(self.folder) if is_kept else NO_DOCUMENTS
@@ -664,7 +664,7 @@ def unscored(evaluation: Evaluation) -> dict[str, dict[str, str]]:
             if not each.n_scored and not each.n_failed and each.reasons
         }
         for split, part in evaluation.parts.items()
-        if part.is_begun
+        if part.has_started
     }
 
 

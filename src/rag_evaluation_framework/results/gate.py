@@ -189,9 +189,9 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     def _threshold_checks(self, part: Evaluation) -> Iterator[Check]:
         for threshold in part.thresholds:
             if (figure := part.metrics.get(threshold.metric)) is not None:
-                yield self._held(threshold, figure, part)
+                yield self._check_threshold(threshold, figure, part)
 
-    def _held(self, threshold: Threshold, figure: Figure, part: Evaluation) -> Check:
+    def _check_threshold(self, threshold: Threshold, figure: Figure, part: Evaluation) -> Check:
         value, held = figure.value, "mean"
         if self.confidence == "lower-bound":
             low, interval = threshold.operator == ">=", figure.interval

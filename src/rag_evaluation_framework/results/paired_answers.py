@@ -37,8 +37,8 @@ from rag_evaluation_framework.results.evaluations import Evaluation, Row, groups
 from rag_evaluation_framework.results.pairing import (
     AskedRows,
     are_other_questions,
-    hash_asked,
     hash_expected,
+    hash_question,
     is_left_out,
     knowledge_of,
     pair_rows,
@@ -120,7 +120,7 @@ class AnswerColumns:
             asked = self.asked[dataset]
             asked.keys.append(found)
             asked.ids.append(key[1])
-            asked.asked.append(hash_asked(sample, self._knowledge))
+            asked.asked.append(hash_question(sample, self._knowledge))
             asked.expected.append(hash_expected(sample, self._knowledge))
         self.key_of_row.append(found)
         self.texts.append(hash(plain(response.text or "")))

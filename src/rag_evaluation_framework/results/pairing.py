@@ -44,7 +44,7 @@ def knowledge_of(sample: Any, *, is_whole: bool) -> int:
     return WHOLE if is_whole else HASHED if REFERENCE_HASH in sample.extra else LAST
 
 
-def hash_asked(sample: Any, knowledge: int) -> int:
+def hash_question(sample: Any, knowledge: int) -> int:
     """Return a hash of what is asked, in any case and spacing; 0 where nothing is known."""
     if sample is None:
         return 0

@@ -168,7 +168,7 @@ def query_result(row: Row) -> dict[str, Any]:
     sample, response, blame = row.sample, row.response, row.blame
     written = {
         "query_id": row.id,
-        **(_asked(sample) if sample is not None else {}),
+        **(_question_fields(sample) if sample is not None else {}),
         "latency_ms": response.latency_ms,
         "turns": [turn.to_dict() for turn in row.turns],
         "retrieval_results": _retrieved(response.hits, sample),
@@ -187,7 +187,7 @@ def query_result(row: Row) -> dict[str, Any]:
     return {name: each for name, each in written.items() if each or name == _METRICS or each not in _EMPTY}
 
 
-def _asked(sample: Sample) -> dict[str, Any]:
+def _question_fields(sample: Sample) -> dict[str, Any]:
     has_more = sample.references or sample.checks or len(sample.turns) > 1
     return {
         "query_text": sample.question,

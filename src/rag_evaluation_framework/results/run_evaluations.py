@@ -250,7 +250,7 @@ class _KeptFigures(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def written(evaluation: Evaluation) -> Evaluation:
+def write_results(evaluation: Evaluation) -> Evaluation:
     """Write the results document and the figures of a complete run into its folder, unless they are there.
 
     What was measured is reported all the same where the disk refuses.
@@ -334,7 +334,7 @@ def keep_verdict(evaluation: Evaluation) -> None:
                 "unmeasured": dict(part.unmeasured),
             }
             for name, part in evaluation.parts.items()
-            if part.is_begun
+            if part.has_started
         },
     }
     content = msgspec.json.format(msgspec.json.encode(written, enc_hook=dict), indent=2)

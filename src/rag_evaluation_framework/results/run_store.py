@@ -194,7 +194,7 @@ class RunFolder:
         return lock_owner(self.path / "lock")
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Hold the run's lock in a ``with`` block; :class:`UsageError` names the process that has it.
 
         A link in the folder is refused: what is written to the run would replace what the link points to.
@@ -595,13 +595,13 @@ def latest_resumable(command: str, runs_directory: Path) -> RunFolder:
     return _latest([run for run in same if run.summary().is_resumable] or same)
 
 
-def when_begun(run: RunFolder) -> tuple[str, str]:
+def start_time(run: RunFolder) -> tuple[str, str]:
     """Return what orders runs by when they began."""
     return run.head.started_at or "", run.head.run_id
 
 
 def _latest(runs: Sequence[RunFolder]) -> RunFolder:
-    last = max(runs, key=when_begun)
+    last = max(runs, key=start_time)
     leader = last.head.configuration.get("evaluation")
     return last if not isinstance(leader, str) else RunFolder.open(leader, last.path.parent)
 
@@ -631,7 +631,7 @@ def set_damage_aside(run: str | Path, runs_directory: str | Path = DEFAULT_RUNS_
     found = []
     for folder in {each.path: each for each in (named, *tied, *cells)}.values():
         total = len(folder.index().offsets)
-        with folder.held():
+        with folder.lock():
             found.append(journal.set_damage_aside(folder.journal_path, total=total))
     return [each for each in found if each is not None]
 

@@ -55,7 +55,7 @@ from rag_evaluation_framework.results.run_evaluations import (
     keep_verdict,
     labels_digest,
     may_concern,
-    written,
+    write_results,
 )
 from rag_evaluation_framework.results.run_store import (
     CELLS,
@@ -70,7 +70,7 @@ from rag_evaluation_framework.results.run_store import (
     run_paths,
     runs_ending_in,
     runs_in,
-    when_begun,
+    start_time,
 )
 from rag_evaluation_framework.results.summaries import PERFORMANCE, Counts, Performance
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold, Verdict, written_thresholds
@@ -192,7 +192,7 @@ def redecide(folder: RunFolder) -> tuple[Evaluation, Evaluation]:
         keep_verdict(after)
     for run in after.runs:
         if run.outcome.completed:
-            written(replace(run, performance=_performance_of(run)))
+            write_results(replace(run, performance=_performance_of(run)))
     return before, after
 
 
@@ -211,7 +211,7 @@ def _append_verdicts(folder: RunFolder) -> None:
     index = folder.index()
     if index.problems:
         raise InputError(index.problems)
-    with folder.held():
+    with folder.lock():
         journal = Journal(folder.journal_path, end=index.end)
         try:
             for entry, sample in folder.answers():
@@ -351,7 +351,7 @@ def find_evaluation(
 def latest_evaluations(number: int, *, runs_directory: str | Path) -> list[Evaluation]:
     """Load the latest complete run and those before it over the same dataset, the earliest first."""
     led = (each for each in runs_in(Path(runs_directory)) if "evaluation" not in each.head.configuration)
-    begun = sorted((each for each in led if each.state == "complete"), key=when_begun)
+    begun = sorted((each for each in led if each.state == "complete"), key=start_time)
     same = [folder for folder in begun if folder.head.dataset_id == begun[-1].head.dataset_id]
     if len(same) < number:
         of = f" of {same[0].head.dataset_id}" if same else ""

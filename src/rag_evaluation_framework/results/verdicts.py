@@ -243,7 +243,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
         return self.bound if self.is_count or None in (self.bound, self.of) else self.bound * self.of  # type: ignore[operator]
 
     @property
-    def told(self) -> str:
+    def status_text(self) -> str:
         """The status, with its excuse and its reason."""
         excuse = "" if self.excuse is None else f" ({self.excuse})"
         return f"{self.status}{excuse}" + (f": {self.reason}" if self.reason else "")
@@ -251,7 +251,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         of = "" if self.dataset is None else f"{self.dataset}: "
         if self.status in ("not evaluated", "worse", "undecided"):
-            return f"{of}{self.metric} {self.told}"
+            return f"{of}{self.metric} {self.status_text}"
         value = "no value" if self.value is None else f"{self.value:.6g}"
         bound = "" if self.bound is None else f", not {self.operator} {format_bound(self)}"
         if self.number is not None and self.of is not None:

@@ -505,7 +505,7 @@ class SemanticChunker(SpanChunker):
     @property
     def parameters(self) -> dict[str, Any]:
         return {
-            "embedder": _written(self.embedder),
+            "embedder": _embedder_specification(self.embedder),
             "percentile": self.percentile,
             "buffer": self.buffer,
             "chunk_size": self.chunk_size,
@@ -541,7 +541,7 @@ class SemanticChunker(SpanChunker):
         return spans
 
 
-def _written(embedder: object) -> Specification:
+def _embedder_specification(embedder: object) -> Specification:
     """Return the specification an embedder prints as; one that prints something else, by its class."""
     try:
         return parse_specification(str(embedder))

@@ -33,7 +33,7 @@ def _make_ready(store: VectorStore, embeddings: Sequence[Sequence[float]]) -> No
     """See that a store is empty; what this process put there is cleared, what others put there is refused."""
     reach, put = _FILLED.get(id(store), (lambda: None, 0))
     is_own = reach() is store
-    held = _held(store, embeddings)
+    held = _count_chunks(store, embeddings)
     if held and (not is_own or (put is not None and isinstance(store, Sized) and held != put)):
         what = "chunks" if not isinstance(store, Sized) else counted(held, "chunk")
         raise UsageError(
@@ -51,7 +51,7 @@ def _make_ready(store: VectorStore, embeddings: Sequence[Sequence[float]]) -> No
     clear()
 
 
-def _held(store: VectorStore, embeddings: Sequence[Sequence[float]]) -> int:
+def _count_chunks(store: VectorStore, embeddings: Sequence[Sequence[float]]) -> int:
     """Return how many chunks a store holds or, where it does not tell, whether a search finds any."""
     if isinstance(store, Sized):
         return len(store)

@@ -125,7 +125,7 @@ class Draw:
             drawn = [order[:count] for order, count in zip(self._order, self._counts, strict=True)]
             rows = np.atleast_2d(verdicts)
             known = [[row[each][~np.isnan(row[each])] for each in drawn] for row in rows]
-            wanted = [_wanted(plain, each) for each in known]
+            wanted = [_optimal_shares(plain, each) for each in known]
             shares = np.mean(wanted, axis=0)
         counts = _allocated(shares, self._counts, self.sizes, min(total, int(self.sizes.sum())))
         ends = zip(self._order, self._counts, counts, strict=True)
@@ -364,7 +364,7 @@ def _merged(strata: Ints) -> Ints:
         strata = np.where(strata == smallest, min(beside, key=lambda each: int(sizes[each])), strata)
 
 
-def _wanted(shares: Floats, verdicts: list[Floats]) -> Floats:
+def _optimal_shares(shares: Floats, verdicts: list[Floats]) -> Floats:
     """Return the proportions of strata that minimize the variance of the mean.
 
     The best are those of size times spread (Neyman). They are taken as far as the verdicts differ between

@@ -450,7 +450,7 @@ class _Sentence:
             and not self._source.is_misspelt(text)
             and answer.count('"') % 2 == 0
             and answer.count("‘") <= answer.count("’")
-            and (form not in _TOLD or _is_told(text, answer))
+            and (form not in _TOLD or _is_informative(text, answer))
             and not (words[1] == "often" and answer.split()[-1] in words)
             and english_clauses.is_clear_answer(answer)
         ):
@@ -522,7 +522,7 @@ def _opens_clause(text: str, known: frozenset[str]) -> bool:
     return may_open and clause_of(clause, known) is not None
 
 
-def _is_told(question: str, answer: str) -> bool:
+def _is_informative(question: str, answer: str) -> bool:
     """Return True if an answer adds to the question, without comparing with earlier text."""
     new = set(content_keys(answer)).difference(content_keys(question))
     first = {word.casefold() for word in answer.split()[:2]}

@@ -396,12 +396,12 @@ def _named_as(title: str, text: str) -> str:
 def _about_option(option: Definition, title: str) -> Iterator[MadeQuestion]:
     """Ask what an option does, if its description begins with what is done and its name does not say it."""
     is_deed = _is_deed(option.meaning, f"{option.term} {title}")
-    if is_deed and not _is_said(option.meaning, option.term) and _GLUED.match(option.term) is None:
+    if is_deed and not _is_repeated(option.meaning, option.term) and _GLUED.match(option.term) is None:
         text = f"what does the option {option.term} of {title} do"
         yield MadeQuestion(text=text, place=option.place, answer=option.meaning, form="option")
 
 
-def _is_said(description: str, name: str) -> bool:
+def _is_repeated(description: str, name: str) -> bool:
     """Return True if a name of several words repeats its description: ``--ignore-case``."""
     words = re.sub(r"[-_.]", " ", name).casefold().split()
     keys = set(content_keys(" ".join(words)))
@@ -418,7 +418,7 @@ def _about_command(title: str, text: str) -> Iterator[MadeQuestion]:
     if re.search(r"\bman(?:ual)? page|\s[—–-]\s|:\Z", what) or title.endswith(":"):
         return  # a page about pages, with a second name, or with a remnant
     named = _named_as(title, text)
-    if _is_deed(what, title, fewest=2) and not _is_said(what, title):
+    if _is_deed(what, title, fewest=2) and not _is_repeated(what, title):
         asked = f"what does {named} do"
     elif re.match(r"(?:an?|the) ", what, re.I) and len(_new_words(what, title)) >= _FEWEST_NEW_WORDS:
         asked = f"what is {named}"

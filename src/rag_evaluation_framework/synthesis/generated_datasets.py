@@ -241,14 +241,14 @@ def deliver(dataset: Dataset, place: Destination) -> Delivered:
     """Bring a dataset to where it is to go; doing so again changes nothing."""
     told = self_contained(dataset)
     if not place.is_langsmith:
-        return Delivered(place.name, path=_written(told, place.path))
+        return Delivered(place.name, path=_write_dataset(told, place.path))
     try:
         return Delivered(place.name, upload=UPLOADS.get("langsmith")(told, place.name))
     except TargetError as error:
-        kept = f"the dataset is saved in {_written(told, place.path)}"
+        kept = f"the dataset is saved in {_write_dataset(told, place.path)}"
         raise TargetError(error.kind, f"{error.message}; {kept}") from error
     except UsageError as error:
-        raise UsageError(f"{error}; the dataset is saved in {_written(told, place.path)}") from error
+        raise UsageError(f"{error}; the dataset is saved in {_write_dataset(told, place.path)}") from error
 
 
 def self_contained(dataset: Dataset) -> Dataset:
@@ -290,7 +290,7 @@ def _origins(sample: Sample, of_dataset: Mapping[str, Any]) -> dict[str, Any]:
     return origins
 
 
-def _written(dataset: Dataset, path: Path) -> Path:
+def _write_dataset(dataset: Dataset, path: Path) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

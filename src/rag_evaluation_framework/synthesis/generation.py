@@ -95,7 +95,7 @@ def generate_with_model(
     tasks = planned_tasks(corpus, settings, chunker)
     head = _head(tasks, settings, chat_model.name, chunker, configuration or {})
     with _run(run_folder, runs_directory, head) as folder:
-        outcome = _asked(tasks, chat_model, folder, concurrency=concurrency, on_progress=on_progress)
+        outcome = _ask_tasks(tasks, chat_model, folder, concurrency=concurrency, on_progress=on_progress)
         responses = {entry.result.sample_id: entry.result.response for entry in folder.entries()}
         if outcome.completed:
             _check_any_reply(responses, chat_model.name)
@@ -169,7 +169,7 @@ def _head(
     )
 
 
-def _asked(
+def _ask_tasks(
     tasks: Sequence[QuestionTask],
     model: ChatModel,
     folder: RunFolder,

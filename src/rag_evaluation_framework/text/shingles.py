@@ -197,7 +197,7 @@ class ShingleIndex:
         self._count = 0
         for text in texts:
             for block in _overlapping_blocks(without_spaces(text)):
-                entries.frombytes((_kept(block) | np.uint64(self._count)).tobytes())
+                entries.frombytes((_select_shingles(block) | np.uint64(self._count)).tobytes())
             self._count += 1
         self._entries = np.asarray(entries)
         self._entries.sort()
@@ -208,7 +208,7 @@ class ShingleIndex:
         They are in order, and few do not contain it. For a text shorter than a row of shingles, the result is
         all numbers.
         """
-        kept = _kept(without_spaces(text))
+        kept = _select_shingles(without_spaces(text))
         if not len(kept):
             return range(self._count)
         first = np.searchsorted(self._entries, kept)
@@ -218,7 +218,7 @@ class ShingleIndex:
         return numbers
 
 
-def _kept(characters: str) -> npt.NDArray[np.uint64]:
+def _select_shingles(characters: str) -> npt.NDArray[np.uint64]:
     """Return the hashes of the shingles that are kept, in the upper halves of numbers."""
     if len(characters) < ROW:
         return np.empty(0, np.uint64)

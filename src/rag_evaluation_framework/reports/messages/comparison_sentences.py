@@ -37,7 +37,7 @@ def comparison_sentence(comparison: Comparison, changes: AnswerChanges | None = 
         return compared(word=word.capitalize(), worse=len(found.worse), better=len(found.better))
     shown = [each for each in metrics if each.verdict == word]
     fell = [each for each in metrics if (-1 if each.higher_is_better else 1) * each.difference > 0]
-    told = blocks.listed([_metric_moved(each) for each in (shown or fell)[:3]])
+    told = blocks.listed([_metric_change(each) for each in (shown or fell)[:3]])
     steady = told or f"{counted(len(metrics), 'metric is', 'metrics are')} no lower"
     unjudged = "" if found is None or found.other_questions else ", no answer was judged"
     return f"{word.capitalize()}{unjudged}: {steady}."
@@ -66,7 +66,7 @@ def _word(metrics: Sequence[MetricComparison], changes: AnswerChanges | None) ->
     return of_one.verdict
 
 
-def _metric_moved(each: MetricComparison) -> str:
+def _metric_change(each: MetricComparison) -> str:
     verb = "rose" if each.difference > 0 else "fell"
     before, now = (blocks.measure(each.metric, mean) for mean in (each.baseline_mean, each.contender_mean))
     return f"{each.metric} {verb} from {before} to {now}"

@@ -33,7 +33,7 @@ _NOT_COUNTED = {
 }
 
 
-def refusals_said(evaluation: Evaluation) -> str | None:
+def refusals_sentence(evaluation: Evaluation) -> str | None:
     """Say how many refusals of golden sets are correct, wrong and missed; ``None`` where there are none."""
     refusals = evaluation.answers.refusals
     if evaluation.kind != "golden" or not any(refusals.values()):
@@ -87,7 +87,7 @@ def reading_lines(reading: RowReading) -> tuple[str, str]:
     told += [f"{_CALLED.get(part) or part.replace('_', ' ')} in {fields[part]}" for part in others]
     part = "answer" if "answer" in fields else "question"
     change = f'map={{"{part}": FIELD}}' if reading.in_memory else f"--map {part}=FIELD"
-    asked = reading.unit_asked and f"not read: {reading.unit_asked}"
+    asked = reading.unit_question and f"not read: {reading.unit_question}"
     return f"{reading.name}: {named}", "; ".join(
         filter(None, (", ".join(told), asked, f"change with {change}"))
     )
