@@ -55,7 +55,7 @@ def row(tmp_path: Path) -> Path:
 
 def test_two_ranked_runs_stay_in_the_budget(tmp_path: Path) -> None:
     files = [RANKING / name for name in ("qrels.trec", "bm25.run", "fused.run")]
-    check(Budget(25, 2_850, 20), tmp_path, "rank", *files, "-m", "ndcg@5", "-m", "mrr")
+    check(Budget(25, 2_150, 20), tmp_path, "rank", *files, "-m", "ndcg@5", "-m", "mrr")
 
 
 def test_one_answer_of_an_agent_stays_in_the_budget(tmp_path: Path, row: Path) -> None:
@@ -73,11 +73,11 @@ def test_one_answer_of_an_agent_stays_in_the_budget(tmp_path: Path, row: Path) -
     }
     (tmp_path / "agent.yaml").write_text(json.dumps(manifest), encoding="utf-8")
     with serving(Fox) as url:
-        check(Budget(75, 9_720, 12), tmp_path, "evaluate", "agent.yaml", "--url", url)
+        check(Budget(75, 7_800, 12), tmp_path, "evaluate", "agent.yaml", "--url", url)
 
 
 def test_faithfulness_of_one_row_stays_in_the_budget(tmp_path: Path, row: Path) -> None:
-    check(Budget(89, 9_840, 12), tmp_path, "score", row, "-m", "faithfulness")
+    check(Budget(89, 7_850, 12), tmp_path, "score", row, "-m", "faithfulness")
 
 
 def test_one_question_through_retrieval_stays_in_the_budget(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_one_question_through_retrieval_stays_in_the_budget(tmp_path: Path) -> N
     path = tmp_path / "tiny.eval.json"
     path.write_text(json.dumps({**dataset, "documents": documents}), encoding="utf-8")
     arguments = ("retrieval", path, "--retriever", "dense", "--store", "exact", "-k", "1")
-    check(Budget(61, 6_800, 15), tmp_path, *arguments)
+    check(Budget(61, 5_420, 15), tmp_path, *arguments)
 
 
 def test_comparison_of_two_answers_stays_in_the_budget(
@@ -104,4 +104,4 @@ def test_comparison_of_two_answers_stays_in_the_budget(
     monkeypatch.chdir(tmp_path)
     for _ in range(2):
         evaluate(row, metrics="faithfulness", runs_directory="runs")
-    check(Budget(43, 3_550, 0), tmp_path, "compare", "001", "002")
+    check(Budget(42, 2_750, 0), tmp_path, "compare", "001", "002")

@@ -1,8 +1,8 @@
 """Runs ``rag-eval`` and counts what a reader of the command has to know, as a JSON object in a file.
 
 ``python traced_command.py COUNTS ARGUMENTS…``. ``files``: files of the package in which a function ran.
-``lines``: lines of the functions that ran. ``frames``: functions of the package on the stack when a metric is
-computed. What runs while a module is imported does not count.
+``lines``: lines of code in the functions that ran, without docstrings and comments. ``frames``: functions of
+the package on the stack when a metric is computed. What runs while a module is imported does not count.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Trace:
     def counts(self) -> dict[str, object]:
         lines: dict[str, set[int]] = defaultdict(set)
         for code in self.functions:
-            last = max(line for _, _, line in code.co_lines() if line)
-            lines[code.co_filename.removeprefix(ROOT)].update(range(code.co_firstlineno, last + 1))
+            place = code.co_filename.removeprefix(ROOT)
+            lines[place].update(line for _, _, line in code.co_lines() if line)
         total = sum(map(len, lines.values()))
         return {"files": sorted(lines), "lines": total, "frames": self.frames}
 

@@ -333,7 +333,7 @@ def test_rows_of_what_was_retrieved_alone_skip_the_metrics_of_answers(
     assert [each.reason for each in result.metrics["faithfulness"].reasons] == [ONLY_RETRIEVED]
     assert not result.not_measured
     assert not result.failed()
-    for metrics, said in ((None, "no row has an answer"), (["faithfulness"], "Ask your system for them")):
+    for metrics, said in ((None, "no row has an answer"), (["faithfulness"], "Ask your agent for answers")):
         with pytest.raises(UsageError, match=said):
             evaluate([row], metrics=metrics)
     with pytest.raises(UsageError, match="cannot find the answer field"):

@@ -242,7 +242,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with answers, and a run over them that nothing happened to."""
     folder = tmp_path_factory.mktemp("answers")
     facts = [f"Ferry {n} leaves pier {n % 7} at {n % 24}:30, and {n} went by it in May." for n in range(99)]
-    said = (" ".join(facts[n * step % 99] for step in range(2, 8)) + f" {n}." for n in range(3000))
+    said = (" ".join(facts[n * step % 99] for step in range(2, 8)) + f" {n}." for n in range(6000))
     rows = (msgspec.json.encode({"question": "?", "answer": each, "contexts": facts[:9]}) for each in said)
     (folder / "my answers.jsonl").write_bytes(b"\n".join(rows))
     assert rag_eval_ended("score", "my answers.jsonl", "-m", "faithfulness", folder=folder).returncode == 0
@@ -262,7 +262,7 @@ def test_scoring_that_was_stopped_goes_on_by_the_command_that_is_named(answers: 
     screen = process.communicate(timeout=30)[0].decode()
     assert process.returncode == (130 if sign == signal.SIGINT else -sign)
     [stopped], [whole] = (map(RunFolder.open, answers.glob(f"{name}/*")) for name in (f"of {sign}", "runs"))
-    assert 0 < stopped.counts.done < 3000
+    assert 0 < stopped.counts.done < 6000
     listed = rag_eval_ended("runs", "--runs-dir", f"of {sign}", folder=answers).stdout
     [named] = commands_next(screen if sign == signal.SIGINT else listed.replace("continue with:", "next:"))
     assert [rag_eval_ended(*named, folder=answers).returncode for _ in range(2)] == [0, 0]  # goes on; is done

@@ -145,7 +145,7 @@ def test_given_metrics_replace_the_list_ours_and_others_alike(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("metrics", "message"),
     [
-        ([], "at least one"),
+        ([], "metrics is empty"),
         ([SpanRecall], "objects with a method calculate"),
         ([SpanRecall(), SpanRecall()], "span_recall again"),
     ],
@@ -309,7 +309,7 @@ def test_wrong_arguments_are_one_clear_message_each(tmp_path: Path) -> None:
         run_tokens(path, workers=0)
     with pytest.raises(UsageError, match="corpus: expected a Corpus, got 'documents'"):
         TokenLevelEvaluation("documents", str(path))  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="corpus: expected at least one document"):
+    with pytest.raises(UsageError, match="corpus contains no documents"):
         TokenLevelEvaluation(Corpus([]), str(written(tmp_path / "n.jsonl", example("a")))).run(
             FourCharacters(), LetterCounts()
         )

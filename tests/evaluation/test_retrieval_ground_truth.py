@@ -181,7 +181,7 @@ def test_the_level_is_the_finest_for_which_there_is_truth() -> None:
     assert level_of(dataset(asked(relevant_documents={"boats.md": 1}))) == "document"
     assert level_of(dataset(asked(relevant_chunk_ids=("chunk_a",)))) == "chunk"
     assert level_of(dataset(cited("boats.md", 0, 3))) == "token"
-    with pytest.raises(UsageError, match="expected relevant characters, chunks or documents"):
+    with pytest.raises(UsageError, match="without relevant characters, chunks or documents"):
         level_of(dataset(asked()))
 
 

@@ -106,10 +106,10 @@ def test_a_band_puts_no_more_wrong_than_is_allowed_in_any_source() -> None:
                 (chance >= band.high) != truth for chance, truth in of if not band.low < chance < band.high
             )
             assert wrong / len(of) <= allowed
-    assert 0 < wide.last_stage_share < narrow.last_stage_share < 1
+    assert 0 < wide.asked < narrow.asked < 1
     assert fitted_band(labelled[:20], 0.1) == Band()  # too few to know anything: never sure
     coin = [("s", draw.random(), draw.random() < 0.5) for _ in range(500)]
-    assert fitted_band(coin, 0.03).last_stage_share > 0.9
+    assert fitted_band(coin, 0.03).asked > 0.9
 
 
 def test_bands_from_a_file_of_labels_and_what_is_wrong_with_one(tmp_path: Path) -> None:
