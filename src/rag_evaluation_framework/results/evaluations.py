@@ -337,8 +337,11 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True,
 
     @property
     def has_started(self) -> bool:
-        """Whether anything was done; a part that an interrupted suite did not reach is not."""
+        """Return True if anything was done, unlike a part that an interrupted run did not reach."""
         return bool(self.parts) or self.folder is not None or bool(self.counts.finished)
+
+    is_begun = has_started
+    """The name until 3.0."""
 
     @property
     def is_ranking(self) -> bool:
