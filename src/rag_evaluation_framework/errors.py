@@ -103,6 +103,11 @@ class Issue:
         severity: ``error`` or ``warning``.
         file: File with the problem.
         line: Line in the file.
+
+    Example:
+        >>> from rag_evaluation_framework import Issue
+        >>> str(Issue("wrong-type", "a list", "text", path="contexts", file="rows.jsonl", line=3))
+        'rows.jsonl:3: contexts: expected a list, got text'
     """
 
     code: str
@@ -214,7 +219,16 @@ class LimitExceededError(InputError):
 
 
 class UsageError(RagEvalError, ValueError):
-    """An error in a call: an argument, a name or an option is wrong."""
+    """An error in a call: an argument, a name or an option is wrong.
+
+    Example:
+        >>> from rag_evaluation_framework import UsageError, evaluate
+        >>> try:
+        ...     evaluate([{"question": "?", "answer": "4"}], metrics=["exact_mach"])
+        ... except UsageError as error:
+        ...     print("exact_match" in str(error))
+        True
+    """
 
 
 class UnknownNameError(UsageError):

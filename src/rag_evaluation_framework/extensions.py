@@ -39,7 +39,16 @@ T = TypeVar("T")
 
 @runtime_checkable
 class Chunker(Protocol):
-    """The interface of a chunker that splits a text into chunk texts, without positions."""
+    """The interface of a chunker that splits a text into chunk texts, without positions.
+
+    Example:
+        >>> from rag_evaluation_framework import Chunker
+        >>> class Paragraphs:
+        ...     def chunk(self, text: str) -> list[str]:
+        ...         return text.split("\\n\\n")
+        >>> isinstance(Paragraphs(), Chunker)
+        True
+    """
 
     @abstractmethod
     def chunk(self, text: str) -> list[str]: ...
@@ -55,7 +64,17 @@ class PositionAwareChunker(Protocol):
 
 @runtime_checkable
 class Embedder(Protocol):
-    """The interface of an embedder: texts to vectors, one row per text, in order."""
+    """The interface of an embedder: texts to vectors, one row per text, in order.
+
+    Example:
+        >>> import numpy as np
+        >>> from rag_evaluation_framework import Embedder
+        >>> class Lengths:
+        ...     def embed(self, texts):
+        ...         return np.array([[len(text), 1] for text in texts], dtype=np.float32)
+        >>> isinstance(Lengths(), Embedder)
+        True
+    """
 
     @abstractmethod
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]: ...
@@ -114,7 +133,16 @@ class Retriever(Protocol):
 
 @runtime_checkable
 class Reranker(Protocol):
-    """The interface of a reranker, which reorders the candidates of a query and returns the best k."""
+    """The interface of a reranker, which reorders the candidates of a query and returns the best k.
+
+    Example:
+        >>> from rag_evaluation_framework import Reranker
+        >>> class ShortestFirst:
+        ...     def rerank(self, query, chunks, k):
+        ...         return sorted(chunks, key=lambda chunk: len(chunk.content))[:k]
+        >>> isinstance(ShortestFirst(), Reranker)
+        True
+    """
 
     @abstractmethod
     def rerank(

@@ -181,6 +181,13 @@ class DataQualityChecker:
     """A checker of the quality of evaluation data.
 
     ``checks`` may be changed: each is called with the dataset and returns a list of texts.
+
+    Example:
+        >>> from rag_evaluation_framework import DataQualityChecker
+        >>> checker = DataQualityChecker()
+        >>> checker.checks.append(lambda dataset: [] if dataset.get("queries") else ["no queries"])
+        >>> "no queries" in checker.run_quality_checks({"queries": []})
+        True
     """
 
     def __init__(self) -> None:

@@ -381,7 +381,16 @@ class _Declared:
 
 
 class TokenLevelMetric(ABC):
-    """A metric over character spans. It is called by position, so a subclass may rename the arguments."""
+    """A metric over character spans. It is called by position, so a subclass may rename the arguments.
+
+    Example:
+        >>> from rag_evaluation_framework import CharacterSpan, TokenLevelMetric
+        >>> class RetrievedCharacters(TokenLevelMetric):
+        ...     def calculate(self, retrieved, ground_truth):
+        ...         return float(sum(span.end - span.start for span in retrieved))
+        >>> RetrievedCharacters().calculate([CharacterSpan("a.md", 0, 5)], [])
+        5.0
+    """
 
     @abstractmethod
     def calculate(self, retrieved: Sequence[CharacterSpan], ground_truth: Sequence[CharacterSpan]) -> float:
@@ -389,19 +398,37 @@ class TokenLevelMetric(ABC):
 
 
 class SpanRecall(_Declared, TokenLevelMetric):
-    """The share of the relevant characters that was retrieved."""
+    """The share of the relevant characters that was retrieved.
+
+    Example:
+        >>> from rag_evaluation_framework import CharacterSpan, SpanRecall
+        >>> SpanRecall().calculate([CharacterSpan("a.md", 0, 5)], [CharacterSpan("a.md", 0, 10)])
+        0.5
+    """
 
     function = staticmethod(span_recall)
 
 
 class SpanPrecision(_Declared, TokenLevelMetric):
-    """The share of the retrieved characters that is relevant."""
+    """The share of the retrieved characters that is relevant.
+
+    Example:
+        >>> from rag_evaluation_framework import CharacterSpan, SpanPrecision
+        >>> SpanPrecision().calculate([CharacterSpan("a.md", 0, 20)], [CharacterSpan("a.md", 0, 10)])
+        0.5
+    """
 
     function = staticmethod(span_precision)
 
 
 class SpanIoU(_Declared, TokenLevelMetric):
-    """The overlap of the retrieved and the relevant characters: intersection over union."""
+    """The overlap of the retrieved and the relevant characters: intersection over union.
+
+    Example:
+        >>> from rag_evaluation_framework import CharacterSpan, SpanIoU
+        >>> SpanIoU().calculate([CharacterSpan("a.md", 0, 5)], [CharacterSpan("a.md", 0, 10)])
+        0.5
+    """
 
     function = staticmethod(span_iou)
 
@@ -533,7 +560,16 @@ def chunk_f1(retrieved_ids: Sequence[str], relevant_ids: Sequence[str]) -> float
 
 
 class ChunkLevelMetric(ABC):
-    """A metric over chunk ids. It is called by position, so a subclass may rename the arguments."""
+    """A metric over chunk ids. It is called by position, so a subclass may rename the arguments.
+
+    Example:
+        >>> from rag_evaluation_framework import ChunkLevelMetric
+        >>> class FirstIsRelevant(ChunkLevelMetric):
+        ...     def calculate(self, retrieved, ground_truth):
+        ...         return float(retrieved[0] in ground_truth)
+        >>> FirstIsRelevant().calculate(["c1", "c3"], ["c1"])
+        1.0
+    """
 
     @abstractmethod
     def calculate(self, retrieved: Sequence[str], ground_truth: Sequence[str]) -> float:
@@ -541,18 +577,36 @@ class ChunkLevelMetric(ABC):
 
 
 class ChunkRecall(_Declared, ChunkLevelMetric):
-    """The share of the relevant chunks that was retrieved."""
+    """The share of the relevant chunks that was retrieved.
+
+    Example:
+        >>> from rag_evaluation_framework import ChunkRecall
+        >>> ChunkRecall().calculate(["c1", "c3"], ["c1", "c2"])
+        0.5
+    """
 
     function = staticmethod(chunk_recall)
 
 
 class ChunkPrecision(_Declared, ChunkLevelMetric):
-    """The share of the retrieved chunks that is relevant."""
+    """The share of the retrieved chunks that is relevant.
+
+    Example:
+        >>> from rag_evaluation_framework import ChunkPrecision
+        >>> ChunkPrecision().calculate(["c1", "c3"], ["c1"])
+        0.5
+    """
 
     function = staticmethod(chunk_precision)
 
 
 class ChunkF1(_Declared, ChunkLevelMetric):
-    """The harmonic mean of chunk recall and chunk precision."""
+    """The harmonic mean of chunk recall and chunk precision.
+
+    Example:
+        >>> from rag_evaluation_framework import ChunkF1
+        >>> ChunkF1().calculate(["c1", "c3"], ["c1", "c2"])
+        0.5
+    """
 
     function = staticmethod(chunk_f1)

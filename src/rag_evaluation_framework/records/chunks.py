@@ -70,6 +70,11 @@ class Chunk:
         content: Its text.
         doc_id: Id of the document.
         metadata: Any values.
+
+    Example:
+        >>> from rag_evaluation_framework import Chunk, generate_chunk_id
+        >>> Chunk(generate_chunk_id("Rome is old."), "Rome is old.", "rome.md").doc_id
+        'rome.md'
     """
 
     id: ChunkId
@@ -91,6 +96,12 @@ class PositionAwareChunk(Spanned):
         start: Position of the first character.
         end: Position after the last character.
         metadata: Any values.
+
+    Example:
+        >>> from rag_evaluation_framework import PositionAwareChunk, generate_pa_chunk_id
+        >>> chunk = PositionAwareChunk(generate_pa_chunk_id("Rome"), "Rome", "rome.md", 0, 4)
+        >>> chunk.to_span().end
+        4
     """
 
     id: PositionAwareChunkId
@@ -115,7 +126,15 @@ class PositionAwareChunk(Spanned):
 
 
 class ChunkRegistry:
-    """A registry that finds chunks by id. A text that occurs in several places is stored with all of them."""
+    """A registry that finds chunks by id. A text that occurs in several places is stored with all of them.
+
+    Example:
+        >>> from rag_evaluation_framework import Chunk, ChunkRegistry, generate_chunk_id
+        >>> registry, name = ChunkRegistry(), generate_chunk_id("Rome is old.")
+        >>> registry.register(Chunk(name, "Rome is old.", "rome.md"))
+        >>> registry.get(name).content
+        'Rome is old.'
+    """
 
     def __init__(self) -> None:
         self._chunks: dict[str, Chunk] = {}

@@ -28,6 +28,11 @@ class SpanCitation(msgspec.Struct, Spanned, frozen=True):
         text: The cited text.
         confidence: Confidence of its source.
         extra: Other values of its file, which are written back.
+
+    Example:
+        >>> from rag_evaluation_framework import SpanCitation
+        >>> SpanCitation("guide.pdf", 10, 42, page=3).page
+        3
     """
 
     file: str
@@ -71,6 +76,11 @@ class ContextCitation(msgspec.Struct, frozen=True):
 
     Args:
         number: Number of the context, from 1.
+
+    Example:
+        >>> from rag_evaluation_framework import ContextCitation
+        >>> ContextCitation(2).number
+        2
     """
 
     number: int

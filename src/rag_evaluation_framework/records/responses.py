@@ -49,6 +49,11 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
         span: Its characters.
         text: Its text.
         names: All of its names, if it has several, such as those of the chunk and of its document.
+
+    Example:
+        >>> from rag_evaluation_framework import Hit
+        >>> Hit(id="rome.md", score=0.8).id
+        'rome.md'
     """
 
     id: str

@@ -68,6 +68,11 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
         needs: Items from earlier turns that the answer requires.
         expectation: A refusal, if the assistant should refuse.
         extra: Values without a field here, which are written back.
+
+    Example:
+        >>> from rag_evaluation_framework import Turn
+        >>> Turn(role="assistant", reference="It is 4.").reference
+        'It is 4.'
     """
 
     role: Role
@@ -102,6 +107,12 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         reason: Reason for the refusal.
         pattern: Pattern of the expected answer.
+
+    Example:
+        >>> from rag_evaluation_framework import Refusal, Sample, Turn
+        >>> turns = (Turn(role="user", content="What is my neighbor's salary?"),)
+        >>> Sample(id="s1", turns=turns, expectation=Refusal(reason="private")).expectation.reason
+        'private'
     """
 
     reason: str | None = None
@@ -113,6 +124,12 @@ class Entities(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         names: The names.
+
+    Example:
+        >>> from rag_evaluation_framework import Entities, Sample, Turn
+        >>> turns = (Turn(role="user", content="Who founded Rome?"),)
+        >>> Sample(id="s1", turns=turns, expectation=Entities(names=("Romulus",))).expectation.names
+        ('Romulus',)
     """
 
     names: tuple[str, ...]
@@ -127,6 +144,11 @@ class Relation(msgspec.Struct, frozen=True, kw_only=True):
         subject: Name of the first end.
         relation: Name of the relation.
         object: Name of the second end.
+
+    Example:
+        >>> from rag_evaluation_framework import Relation
+        >>> Relation(subject="Romulus", relation="brother", object="Remus").relation
+        'brother'
     """
 
     subject: str
@@ -140,6 +162,11 @@ class Milestones(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         steps: The steps.
         hops: Number of places in the documents that the answer combines.
+
+    Example:
+        >>> from rag_evaluation_framework import Milestones
+        >>> len(Milestones(steps=("Open the case.", "Replace the battery.")).steps)
+        2
     """
 
     steps: tuple[str, ...]
@@ -158,6 +185,11 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
         input_tokens: Number of tokens read.
         output_tokens: Number of tokens written.
         cost_usd: Cost in US dollars.
+
+    Example:
+        >>> from rag_evaluation_framework import Usage
+        >>> Usage(input_tokens=1200, output_tokens=80).output_tokens
+        80
     """
 
     input_tokens: int | None = None
@@ -439,6 +471,12 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
 
     Raises:
         InputError: Two samples have the same id.
+
+    Example:
+        >>> from rag_evaluation_framework import Dataset, Sample, Turn
+        >>> sample = Sample(id="s1", turns=(Turn(role="user", content="What is 2 + 2?"),), reference="4")
+        >>> len(Dataset(samples=(sample,), dialect="agent-samples"))
+        1
     """
 
     samples: tuple[Sample, ...]
@@ -493,6 +531,11 @@ class Query:
         id: Id of the question.
         text: The question.
         metadata: Any values.
+
+    Example:
+        >>> from rag_evaluation_framework import Query
+        >>> Query("q1", "Who founded Rome?").text
+        'Who founded Rome?'
     """
 
     id: QueryId
@@ -514,6 +557,11 @@ class ChunkLevelGroundTruth(msgspec.Struct, frozen=True):
     Args:
         query: The question.
         relevant_chunk_ids: Ids of the relevant chunks.
+
+    Example:
+        >>> from rag_evaluation_framework import ChunkLevelGroundTruth, Query
+        >>> ChunkLevelGroundTruth(Query("q1", "Who founded Rome?"), ["c1"]).relevant_chunk_ids
+        ['c1']
     """
 
     query: Query

@@ -75,6 +75,11 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
 
     Raises:
         InputError: The status contradicts the value or the reason.
+
+    Example:
+        >>> from rag_evaluation_framework import Score
+        >>> Score(metric="exact_match", method="exact", status="scored", value=1.0).value
+        1.0
     """
 
     metric: str

@@ -191,6 +191,13 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         unshared_metrics: Metrics for which only one side has scores.
         warnings: Objections that ``force`` overruled.
         answers: For each candidate the answers that got worse and better, if they were compared.
+
+    Example:
+        >>> from rag_evaluation_framework import compare, evaluate
+        >>> rows = [{"question": f"What is {n} + 0?", "reference": str(n)} for n in range(10, 50)]
+        >>> right = evaluate(rows, lambda question: question.split()[2], ["exact_match"])
+        >>> compare(right, right, force=True).metrics[0].difference
+        0.0
     """
 
     baseline: str

@@ -742,6 +742,11 @@ class EvaluationResultsStorage:
     Args:
         results_directory: The folder.
         now: The clock.
+
+    Example:
+        >>> from rag_evaluation_framework import EvaluationResultsStorage
+        >>> EvaluationResultsStorage("results").list_results()
+        []
     """
 
     def __init__(

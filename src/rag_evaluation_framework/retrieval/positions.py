@@ -38,6 +38,12 @@ class ChunkerPositionAdapter:
 
     Args:
         chunker: A chunker without positions.
+
+    Example:
+        >>> from rag_evaluation_framework import ChunkerPositionAdapter, Document, FixedTokenChunker
+        >>> chunker = ChunkerPositionAdapter(FixedTokenChunker(3, tokenizer="words"))
+        >>> [chunk.start for chunk in chunker.chunk_with_positions(Document("a.md", "One two three four"))]
+        [0, 13]
     """
 
     def __init__(self, chunker: Chunker) -> None:
