@@ -54,7 +54,7 @@ def rag_eval(*arguments: str | Path) -> Result:
 
 def commands_next(screen: str) -> list[list[str]]:
     """Return the commands that stand after ``next:`` at the end of a screen, as a shell would read them."""
-    told = screen.rpartition("\nnext:")[2]
+    told = screen.rpartition("\nNext:")[2]
     lines = re.sub(r" \\\n *", " ", told).splitlines()
     found = (re.search(r"\brag-eval (.*?)(?: {6}.*)?$", line) for line in lines)
     return [shlex.split(each[1]) for each in found if each is not None]

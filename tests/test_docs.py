@@ -80,7 +80,7 @@ def test_the_blocks_of_a_page_run_in_order(
 
 
 def follow(page: Path, folder: Path) -> None:
-    """Do what a page says, in this folder."""
+    """Do what a page says, .."""
     namespace: dict[str, object] = {}
     printed = ""
     for kind, block in blocks(page):

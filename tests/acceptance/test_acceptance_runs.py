@@ -90,7 +90,7 @@ def test_several_runs_and_the_cells_of_a_sweep_are_compared(rag_eval: Commands, 
     kept("compare-sweep", without_words(sweep), project)
     shown = rag_eval("compare", "005").ok().out
     assert shown.startswith("before  ")
-    assert "next:" not in shown  # no command would find the combinations by such names
+    assert "Next:" not in shown  # no command would find the combinations by such names
 
 
 def test_runs_of_other_questions_are_compared_as_samples(rag_eval: Commands, project: Path) -> None:

@@ -144,7 +144,7 @@ def test_threshold_that_noise_crosses_is_counted(aa: Aa) -> None:
     assert found["rate"] >= found["causes"]["correct >= 85%"]
     screen = aa("001", "--width", "80")
     assert "wrong <= 2 is missed in" in screen
-    assert "not noise" in screen
+    assert "no noise" in screen
 
 
 def test_answers_that_are_not_judged_leave_the_gate_undecided(aa: Aa) -> None:
@@ -191,7 +191,7 @@ def test_screen_has_the_rate_first_and_fits(aa: Aa) -> None:
     assert lines[0].startswith("An unchanged agent fails this gate in ")
     assert lines[0].endswith("%).")
     assert max(map(len, lines)) <= 80
-    assert next(line for line in lines if line.startswith("next:")).startswith("next: rag-eval show 001")
+    assert next(line for line in lines if line.startswith("Next:")).startswith("Next: rag-eval show 001")
     steady = [1.0] * 40
     aa.agent(steady, seed=2)
     assert "No question is unstable" in aa("agent.yaml", *aa.target)

@@ -42,7 +42,7 @@ def file(tmp_path: Path) -> Path:
 def test_figures_stand_beside_their_intervals_and_the_target(file: Path) -> None:
     done = run(str(file))
     assert done.exit_code == 0
-    assert "2 annotators (ann, bob), 2 queries, 2 of them annotated by two or more" in done.output
+    assert "2 annotators (ann, bob), 2 queries, 2 annotated by at least 2" in done.output
     # q1: 90 of 100; q2: 20 of 180
     assert f"{(0.9 + 20 / 180) / 2:.2f}" in done.output
     assert ">= 0.85 missed" in done.output
@@ -62,7 +62,7 @@ def test_annotators_who_always_agree_get_no_interval_of_no_width(tmp_path: Path)
     assert (characters["interval"]["low"], characters["interval"]["high"]) == pytest.approx(
         (0.438503, 1.0), abs=1e-6
     )
-    assert "no interval: too few queries, or too alike" in run(str(path)).output
+    assert "no 95% CI: too few queries, or their values are too similar" in run(str(path)).output
 
 
 def test_files_of_several_annotators_are_one(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_one_annotator_alone_leaves_nothing_to_compare(tmp_path: Path) -> None:
     path.write_text(json.dumps(marked("q", "ann", 0, 5)), encoding="utf-8")
     done = run(str(path))
     assert done.exit_code == 0
-    assert "nothing to compare" in done.output
+    assert "no agreement to compute" in done.output
 
 
 def test_a_wrong_file_is_an_error_and_nothing_is_written(tmp_path: Path) -> None:

@@ -40,8 +40,8 @@ def records(folder: Path, name: str) -> list[dict[str, Any]]:
 
 def test_a_new_project_is_measured_kept_and_compared_with_the_last_time(project: Path) -> None:
     first = ok(project, *BM25)
-    assert first.startswith("Measured for the first time: ")
-    assert "2 questions of sample_eval_v1.0.0, all asked 20 times, one at a time" in first
+    assert first.startswith("First measurement: ")
+    assert "2 questions of sample_eval_v1.0.0, each asked 20 times, 1 concurrent request" in first
     (command,) = commands_next(first)
     assert command[:3] == list(BM25)
     second = json.loads(ok(project, *command, "--json"))
@@ -103,7 +103,7 @@ def test_an_answer_that_takes_too_long_counts_as_failed(project: Path) -> None:
     few = ("--warmup", "0", "--repetitions", "1", "--timeout", "0.2")
     told = ok(project, "benchmark", "--target", "slow:answer", *few)
     assert time.monotonic() - begun < 9
-    assert "1 of 2 requests failed (timeout 1); the times are of the others" in told
+    assert "1 of 2 requests failed (timeout 1); the latencies exclude them" in told
     (record,) = records(project, "performance/latency_benchmarks")
     assert (record["total_queries"], record["failed_queries"]) == (2, 1)
 
@@ -231,13 +231,14 @@ def kept(now: dict[str, Any], before: dict[str, Any] | None) -> KeptBenchmark:
 
 
 SENTENCES = [
-    (None, "Measured for the first time: 80 questions a second, half within 0.83 ms, 95 % within 15 ms"),
-    (pace(82, 75, 85), "As fast as last time: 80 questions a second, last time 82"),
-    (pace(100, 95, 105), "Slower than last time: 80 questions a second, last time 100"),
-    (pace(40, 35, 45), "Faster than last time: 80 questions a second, last time 40"),
+    (None, "First measurement: 80 questions per second, 50% within 0.83 ms, 95% within 15 ms."),
+    (pace(82, 75, 85), "As fast as last time: 80 questions per second, last time 82."),
+    (pace(100, 95, 105), "Slower than last time: 80 questions per second, last time 100."),
+    (pace(40, 35, 45), "Faster than last time: 80 questions per second, last time 40."),
     (
         pace(100, 79, 105),
-        "Undecided: 80 questions a second, last time 100, but the repetitions of the two overlap",
+        "Undecided: 80 questions per second, last time 100, "
+        "but the repetitions of both measurements overlap.",
     ),
 ]
 

@@ -88,14 +88,14 @@ def test_a_run_is_calibrated_by_the_annotations_of_two(folder: Path) -> None:
     done = calibrated(folder, "--annotations", files[0], "--annotations", files[1])
     assert done.exception is None
     lines = done.stdout.splitlines()
-    assert lines[0] == "ports_1: 80 answers of 120 labelled by 2 annotators (anna, ben)"
+    assert lines[0] == "ports_1: 80 answers of 120 labeled by 2 annotators (anna, ben)"
     assert any(line.startswith("exact_match: validated on 80 labels; mean of annotators") for line in lines)
-    at = lines.index("To hold later runs to the level of this one, put these lines in agent.yaml:")
+    at = lines.index("To require this level of later runs, add these lines to agent.yaml:")
     manifest = yaml.safe_load("\n".join(lines[at + 1 :]))
     limits = manifest["spec"]["evaluation"]["thresholds"]
     assert limits["exact_match"].keys() == {"min"}
-    assert any(line.split()[:2] == ["token_f1", "words"] and " overall " in line for line in lines)
-    assert "what people would say of the whole run" in done.stdout
+    assert any(line.split()[:3] == ["token_f1", "word", "overlap"] and " overall " in line for line in lines)
+    assert "Estimated human rating of the whole run" in done.stdout
 
 
 def test_json_has_every_figure(folder: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_plain_table_of_labels_will_do(folder: Path) -> None:
     done = calibrated(folder, "--labels", table, "-m", "token_f1")
     assert "token_f1: checked on 30 labels, too few to rely on; one annotator per answer" in done.stdout
     assert "validated" not in done.stdout
-    assert done.stdout.rstrip().endswith("show no metric reliable enough for a threshold in agent.yaml.")
+    assert done.stdout.rstrip().endswith("no metric is reliable enough for a threshold in agent.yaml.")
 
 
 def test_two_tables_without_names_are_those_of_two_people(folder: Path, tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_two_tables_without_names_are_those_of_two_people(folder: Path, tmp_path
         table.write_text(f"query_id,label\n{rows}", encoding="utf-8")
     done = calibrated(folder, "--labels", tables[0], "--labels", tables[1], "-m", "token_f1")
     names = f"(unnamed ({tables[0]}), unnamed ({tables[1]}))"
-    assert f"30 answers of 120 labelled by 2 annotators {names}" in " ".join(done.stdout.split())
+    assert f"30 answers of 120 labeled by 2 annotators {names}" in " ".join(done.stdout.split())
     assert done.stderr == ""
 
 
@@ -164,7 +164,7 @@ def test_a_row_that_stands_twice_is_warned_about(folder: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("rows", "options", "error", "message"),
     [
-        ("s0,1\ns0,0\n", (), UsageError, "token_f1: not calibrated: .* but for 1 tied and left out"),
+        ("s0,1\ns0,0\n", (), UsageError, "token_f1: not calibrated: .* but for 1 tied"),
         ("s0,0\ns1,nan\n", (), InputError, "labels.csv:3: label: expected a number, yes or no for 's1'"),
     ],
 )

@@ -121,7 +121,7 @@ def test_init_says_when_a_folder_cannot_be_created(tmp_path: Path) -> None:
 
 def test_datasets_of_a_folder_without_any_says_so(tmp_path: Path) -> None:
     told = " ".join(run(listing.datasets_command, tmp_path).stdout.split())
-    assert "no dataset here. Golden sets" in told
+    assert "No datasets in " in told
     failed = run(listing.datasets_command, tmp_path / "absent")
     assert isinstance(failed.exception, UsageError)
     assert "rag-eval init creates one" in str(failed.exception)

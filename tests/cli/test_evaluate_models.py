@@ -95,7 +95,7 @@ def test_two_models_are_compared_side_by_side_with_the_first(evaluate: Command, 
         assert float(hasty) < 0.9
     # Better for none, the same for none, worse for all.
     assert all(line[5:9] == ["0", "0", str(QA), "worse"] for line in verdicts)
-    assert "the verdict allows for three being tested at once" in out
+    assert "verdicts are corrected for 3 comparisons" in out
 
 
 def test_the_prompt_that_is_recorded_is_what_a_model_is_asked(
@@ -128,10 +128,7 @@ def test_failures_are_counted_by_kind_and_not_compared(evaluate: Command, server
     assert ended.code == 0
     # Prompts 0, 3, 6 and 9 of 11 have no answer.
     assert "flaky: 4 of 11 answers are missing (http-422 4)" in ended.out
-    assert (
-        "flaky: compared over the 7 answers scored on both sides; 4, scored on one side only, left out"
-        in ended.out
-    )
+    assert "flaky: compared on the 7 answers scored in both; 4 left out" in ended.out
 
 
 def test_tokens_are_added_up_and_cost_what_the_price_says(evaluate: Command, server: ModelServer) -> None:

@@ -173,7 +173,7 @@ def test_results_whose_method_is_no_text_can_be_calibrated(base: Path, tmp_path:
     odd.write_text(json.dumps(written))
     done = rag_eval("calibrate", odd, "--labels", base / "labels.csv", "--label", "good")
     assert done.exception is None, done.output
-    assert "2 answers of 2 labelled" in done.output
+    assert "2 answers of 2 labeled" in done.output
 
 
 def test_an_interval_with_one_end_in_a_summary_is_no_interval(base: Path, tmp_path: Path) -> None:

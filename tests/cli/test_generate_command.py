@@ -46,9 +46,7 @@ def test_without_a_model_it_makes_questions_by_rules_and_says_so(documents: Path
     run = generate(str(documents), "--queries-per-doc", "2", "-o", "q.eval.json", folder=documents.parent)
     assert run.returncode == 0, run.stderr
     assert "no --model: questions are made by rules (extractive)" in run.stderr
-    assert run.stdout.startswith(
-        "6 questions about 3 documents, each with the exact passage that answers it; made by rules"
-    )
+    assert run.stdout.startswith("6 rule-based questions about 3 documents, each with its expected passage")
     assert "wrote q.eval.json" in run.stdout
     dataset = read_dataset(documents.parent / "q.eval.json")
     assert dataset.metadata["generator"]["name"] == "extractive"
@@ -61,9 +59,9 @@ def test_rejections_are_shown_by_reason_and_stand_in_the_file(tmp_path: Path) ->
     rejected = read_dataset(tmp_path / "q.eval.json").metadata["rejected"]
     assert rejected["copies-passage"] > 0
     told = " ".join(run.stdout.split())
-    assert f"turned down {rejected['copies-passage']} repeats its passage, " in told
-    assert re.search(rf"\b{rejected['gives-answer-away']} gives? the answer away", told)
-    assert f"; {rejected['more-than-asked-for']} good ones were more than you asked for" in told
+    assert f"rejected {rejected['copies-passage']} copies its passage, " in told
+    assert re.search(rf"\b{rejected['gives-answer-away']} reveals? the answer", told)
+    assert f"; {rejected['more-than-asked-for']} good questions beyond the number you asked for" in told
 
 
 def test_chunk_level_dataset_names_its_chunker(documents: Path) -> None:
@@ -125,7 +123,7 @@ def test_model_writes_the_questions_and_its_cost_is_shown(documents: Path) -> No
             folder=documents.parent,
         )
     assert run.returncode == 0, run.stderr
-    assert "made by m" in run.stdout.splitlines()[0]
+    assert "; model m" in run.stdout.splitlines()[0]
     assert "tokens in" in run.stdout
     assert "$" in run.stdout
     assert len(read_dataset(documents.parent / "q.eval.json").samples) == 3
@@ -182,7 +180,7 @@ def test_request_that_failed_is_shown_with_what_the_endpoint_said(documents: Pat
         run = generate(*asking, "-o", "q.eval.json", folder=documents.parent)
     assert run.returncode == 0, run.stderr
     told = " ".join(run.stdout.split())
-    assert "turned down 1 model-http-400 (" in told
+    assert "rejected 1 model-http-400 (" in told
     assert "prompt too long" in told
 
 
@@ -196,7 +194,7 @@ def test_upload_says_what_was_sent_and_what_else_is_there(documents: Path) -> No
     assert first.returncode == fewer.returncode == told.returncode == 0, first.stderr + fewer.stderr
     number = int(first.stdout.split()[0])
     assert first.stdout.splitlines()[-1] == f"LangSmith: {number} added, 0 updated, 0 unchanged"
-    assert fewer.stdout.rstrip().endswith(f"{number - 3} there that are not of this dataset")
+    assert fewer.stdout.rstrip().endswith(f"{number - 3} others in the remote dataset")
     assert json.loads(told.stdout)["upload"]["others"] == 0
 
 
@@ -218,7 +216,7 @@ def test_far_fewer_questions_than_asked_for_are_said(documents: Path) -> None:
     asked = ("--extractive", "--queries-per-doc", "20", "-o", "q.eval.json")
     run = generate(str(documents), *asked, folder=documents.parent)
     made = len(read_dataset(documents.parent / "q.eval.json").samples)
-    assert f"60 were asked for: {60 - made} fewer, for the reasons below" in run.stdout
+    assert f"You asked for 60 questions; rag-eval generated {made}." in run.stdout
 
 
 def test_question_that_words_do_not_find_is_flagged_and_dropped_on_demand(documents: Path) -> None:

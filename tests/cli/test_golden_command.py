@@ -51,8 +51,8 @@ def test_a_run_keeps_stories_and_shows_passages_without_them(golden: Command, to
     shown = to_the_end(main, "show", "--sample", "track_001").out
     for line in (
         "  why        retrieval miss: retrieved 1 of 3 expected passages\n",
-        "  needed     stories/chapter2.txt 14–34: 沈栖发现雾礁的灯火熄灭了，于是决定出海。\n",
-        "  retrieved  1  stories/chapter2.txt  ✓ needed 88–136 【雾礁/黎明】",
+        "  passage    stories/chapter2.txt 14–34: 沈栖发现雾礁的灯火熄灭了，于是决定出海。\n",
+        "  retrieved  1  stories/chapter2.txt  ✓ expected 88–136 【雾礁/黎明】",
         "             2  stories/chapter1.txt  0–106 【潮门镇/灯塔下】",  # another split names it
     ):
         assert line in shown
@@ -71,7 +71,7 @@ def test_all_five_splits_run_into_one_table_and_one_results_file(golden: Command
     for name in ("facts", "relations", "events", "conversations", "refusals"):
         assert f"\n  {name} " in ended.out
     assert re.match(r"\d+ of 17 answers (is|are|were) ", ended.out)
-    assert "no gate: " in ended.out
+    assert "No gate: " in ended.out
     details = golden("--target", ASSISTANT, "--details", "--runs-dir", "others").out
     for line in (
         "category        social_connection  relation_match ",
@@ -119,7 +119,7 @@ def test_missing_splits_are_said_and_the_others_run(golden: Command, project: Pa
     for name in ("tracking_qa.json", "multiturn_qa.json"):
         (datasets / name).unlink()
     ended = golden("--target", ASSISTANT)
-    assert (ended.code, "no events or conversations in this folder" in ended.out) == (0, True)
+    assert (ended.code, "This folder contains no events or conversations." in ended.out) == (0, True)
     assert golden("--target", ASSISTANT, "--json").json["missingSplits"] == ["tracking", "multiturn"]
 
 

@@ -84,7 +84,7 @@ def test_the_gate_holds_the_corrected_mean_and_its_interval_and_too_few_verdicts
     assert found["confidence_interval"][0] < 0.62 < found["value"]
     assert lower["ciGateResult"] == "FAIL"
     assert few["ciGateResult"] == "FAIL"
-    told = "10 verdicts cannot tell the mean of 200: at least 20 are needed"
+    told = "10 verdicts are too few to estimate the mean of 200: 20 required"
     assert told in json.dumps(few["gate"])
 
 
@@ -95,7 +95,7 @@ def test_a_dry_run_predicts_no_more_than_the_budget_and_a_manifest_may_set_it() 
         plan = json.loads(rag_eval(*EVALUATE, "--dry-run", "--json").stdout)
         assert (plan["judgeCalls"], len(server.requests)) == (40, 0)
         assert plan["datasets"][0]["judgeBudget"] == {"calls": 40, "precision": 0.2}
-        told = "judge calls: at most 40, as the budget has; fewer once every interval is ±0.2"
+        told = "Judge calls: at most 40 (the budget); it stops when every 95% CI is within 0.2"
         assert told in " ".join(rag_eval(*EVALUATE, "--dry-run").stdout.split())
         done = rag_eval(*EVALUATE)
         assert len(server.requests) == 40
@@ -126,7 +126,7 @@ def test_replies_that_have_to_be_repaired_never_pass_the_budget() -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (("--judge-budget", "9"), "expected --judge-model with the other options of a judge"),
+        (("--judge-budget", "9"), "the options of a judge need --judge-model"),
         (("--precision", "0"), "0.0 is not in the range"),
     ],
 )

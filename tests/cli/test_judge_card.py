@@ -151,14 +151,14 @@ def test_a_clean_judge_passes_and_its_card_is_used(folder: Path, monkeypatch: py
         refused = rag_eval(*gated)
     assert load_prompt("claim_support").version == 2
     assert isinstance(refused.exception, UsageError)
-    late = "the card of judge:scripted is older than what it is asked: made with claim_support 1, now 2"
+    late = "the report card of judge:scripted is outdated: made with claim_support 1, now 2"
     assert late in str(refused.exception)
 
 
 def test_a_judge_who_favours_a_place_is_lenient_and_fickle() -> None:
     card = card_of(ScriptedJudge(place=0.5, lenient=0.4, fickle=0.25), 1)
     told = " ".join(card["faults"])
-    for fault in ("favours the first of two answers", "is lenient", "changes its verdict when asked again"):
+    for fault in ("favors the first of two answers", "is lenient", "changes its verdict when asked again"):
         assert fault in told
     assert "length" not in told
     assert "obeys" not in told
@@ -173,7 +173,7 @@ def test_a_judge_who_favours_a_place_is_lenient_and_fickle() -> None:
 def test_a_judge_who_favours_length_obeys_and_garbles() -> None:
     card = card_of(ScriptedJudge(length=0.6, obedient=0.7, garbled=0.15), 1)
     told = " ".join(card["faults"])
-    for fault in ("favours the longer of two answers", "obeys instructions", "often fails to reply"):
+    for fault in ("favors the longer of two answers", "obeys instructions", "often fails to reply"):
         assert fault in told
     assert "lenient" not in told
     assert "first" not in told

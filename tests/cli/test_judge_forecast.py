@@ -97,8 +97,8 @@ def test_the_bill_is_what_was_said_before_within_the_factor_and_nearer_once_repl
         paid = bill(*given)
         assert plan["judgeCalls"] == len(server.requests) == paid["calls"]
         assert 1 / FACTOR < plan["judgeCostUsd"] / paid["cost_usd"] < FACTOR
-        assert "judge cost: about $" in told
-        assert "replies are assumed: 80 characters for each quote or reason" in told
+        assert "Judge cost: about $" in told
+        assert "assumed 80 characters per quote or reason" in told
         # The same again is remembered; with votes more, the replies so far say how long one is.
         again = planned(*given)["datasets"][0]["judge"]
         assert (again["calls"], again["costUsd"][1], again["remembered"]) == ([0, 0, 0], 0.0, paid["calls"])
@@ -119,7 +119,7 @@ def test_without_a_price_it_says_so_and_what_to_write() -> None:
         given = (*METRICS, *judge_at(server))
         told = " ".join(rag_eval(*RECORDED, "--dry-run", *given).stdout.split())
         assert planned(*given)["judgeCostUsd"] is None
-    assert "judge cost: not known, since scripted has no price; about" in told
+    assert "Judge cost: unknown, because scripted has no price; about" in told
     assert "--judge-model 'openai(model=scripted, price_input=…, price_output=…)'" in told
 
 
@@ -134,8 +134,8 @@ def test_a_file_of_answers_is_forecast_too_and_nothing_is_kept() -> None:
         assert (server.requests, Path("runs").exists()) == ([], False)
         assert [plan[name] for name in ("calls", "estimatedInputTokens", "estimatedOutputTokens")] == [0] * 3
         assert "expected a file of answers, got a run" in str(rag_eval("score", "001", *given[2:]).exception)
-    assert "nothing was asked; this would score 40 answers" in told
-    assert "judge cost: about $" in told
+    assert "Dry run: would score 40 answers" in told
+    assert "Judge cost: about $" in told
 
 
 def test_a_budget_caps_the_calls_and_the_money() -> None:
@@ -161,13 +161,13 @@ def test_a_cascade_tells_calls_and_money_of_each_stage_and_bounds_where_there_ar
     assert found["claimsDecided"] == paid["decided"]
     assert 1 / FACTOR < found["costUsd"][1] / paid["cost_usd"] < FACTOR
     lexical, judged = paid["decided"].values()
-    assert f"cascade: lexical {lexical} of {lexical + judged} claims, for nothing; judge:scripted" in told
+    assert f"cascade: lexical {lexical} of {lexical + judged} claims, free; judge:scripted" in told
     # Before there are answers, words may decide everything or nothing.
     low, likely, high = open_["calls"]
     assert (low, high) == (0, 40)
     assert low < likely < high
     assert open_["costUsd"][0] == 0.0 < open_["costUsd"][1] < open_["costUsd"][2]
-    assert "shows when there are answers: so 0 to 40 calls" in shown
+    assert "is known after the run, so 0–40 calls" in shown
 
 
 class Coin:
@@ -192,4 +192,4 @@ def test_a_local_model_is_not_tried_and_its_share_is_a_bound(monkeypatch: pytest
     # What words leave open is the most that the judge is asked about.
     assert found["calls"][::2] == [0, words["judgeCalls"]]
     assert found["stagesNotTried"] == ["coin"]
-    assert "cascade: coin is not tried here; what it decides costs nothing" in told
+    assert "cascade: coin was not run for this estimate; its decisions are free" in told

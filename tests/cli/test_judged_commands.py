@@ -125,7 +125,7 @@ def test_a_plan_tells_the_methods_and_about_how_often_the_judge_is_asked(project
     assert document["datasets"][0]["metrics"]["bias"] == "judge:a+b, 3 votes"
     assert evaluated("--dry-run", "-m", "faithfulness")["judgeCalls"] == 0
     shown = rag_eval(*_EVALUATE, "--dry-run", *panel).stdout
-    assert "judge calls: about 24 " in shown
+    assert "Judge calls: about 24," in shown
     assert "faithfulness (judge:a+b, 3 votes)" in " ".join(shown.split())
 
 
@@ -155,9 +155,9 @@ def test_the_method_stands_beside_each_check_of_the_gate(project: Path) -> None:
     change(project / "agent.yaml", "faithfulness, bias", "faithfulness")
     change(project / "agent.yaml", "ciGate: false", "ciGate: true")
     shown = rag_eval(*_EVALUATE, "--markdown", "summary.md", "--junit", "junit.xml", "--details").stdout
-    assert re.search(r"faithfulness +\S+ +\[.*\] +>= \S+ +met +\d+  words\n", shown)
+    assert re.search(r"faithfulness +\S+ +\[.*\] +>= \S+ +met +\d+  word overlap\n", shown)
     assert "  faithfulness  lexical support, screening" in shown
-    assert re.search(r"\| faithfulness \|.*\| words \|", (project / "summary.md").read_text())
+    assert re.search(r"\| faithfulness \|.*\| word overlap \|", (project / "summary.md").read_text())
     assert "(mean, lexical support, screening)" in (project / "junit.xml").read_text()
 
 

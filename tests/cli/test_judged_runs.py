@@ -60,7 +60,7 @@ def figures(document: dict[str, Any], metric: str = "faithfulness") -> tuple[Any
 
 def test_a_judge_without_a_verdict_is_noted_fails_the_gate_and_score_exits_with_3(folder: Path) -> None:
     write_ferries(folder, 4)
-    line = "nothing was scored (0 skipped, 4 failed): faithfulness"
+    line = "No answer was scored (0 skipped, 4 failed): faithfulness"
     with running_chat(lambda _: "Hm.") as server:
         evaluated = rag_eval(*EVALUATE, *model_at(server))
         scored = rag_eval("score", only_run().name, "-m", "faithfulness", *model_at(server))
@@ -217,7 +217,7 @@ def test_a_run_that_lacks_scores_says_so_wherever_it_is_shown(folder: Path) -> N
         (row,) = json.loads(rag_eval("runs", "--json").stdout)
         assert (row["state"], row["failed"], row["lacking_scores"]) == ("complete", 0, 2)
         shown = rag_eval("runs").stdout
-        assert "lacking scores" in shown.splitlines()[0]
+        assert "unscored" in shown.splitlines()[0]
         assert "rag-eval evaluate agent.yaml " in shown
         assert f"--resume {run}" in " ".join(shown.replace("\\", "").split())
         judge.down_after = None

@@ -52,7 +52,7 @@ def test_a_run_is_exported_to_every_format(shards: list[str], run: Any) -> None:
         ("html", "html"),
     ):
         ended = run("export", shards[0], "--to", to)
-        assert (ended.code, ended.out) == (0, f"written to {shards[0]}.{ending}\n"), to
+        assert (ended.code, ended.out) == (0, f"saved as {shards[0]}.{ending}\n"), to
     with Path(f"{shards[0]}.csv").open(encoding="utf-8-sig", newline="") as file:
         (first, *_) = csv.DictReader(file)
     assert first["answer"] == f"'{FORMULA}"  # never a formula

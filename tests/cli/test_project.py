@@ -80,7 +80,7 @@ def test_init_says_what_it_found_and_what_each_file_is_for(begun: tuple[Path, st
     assert re.fullmatch(r"docs   2 files; (\w+) questions made by rules, \w+ of them taken", docs)
     assert "skipped notes.docx" in skipped
     assert blank == ""
-    assert following == "next: rag-eval evaluate"
+    assert following == "Next: rag-eval evaluate"
     named = [line.split()[0] for line in files]
     assert named[:4] == ["agent.yaml", "evals/first.jsonl", "test_rag.py", ".github/workflows/rag-eval.yml"]
     assert all((folder / name).exists() for name in named)

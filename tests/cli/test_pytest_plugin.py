@@ -69,11 +69,13 @@ def test_an_answer_fails_if_faulty_and_skips_if_unjudged() -> None:
             ended[row.id] = type(end), str(end)
     skipped = {name: told for name, (kind, told) in ended.items() if kind is pytest.skip.Exception}
     assert skipped == {
-        "not_judged": "not judged: only its contexts could be compared",
+        "not_judged": "not judged: only its retrieved passages could be compared",
         "looks_wrong": "not judged (looks wrong): asks back",
     }
     assert ANSWERS.keys() - ended.keys() == {"correct", "correct_refusal", "flagged"}
-    assert ended["missed_refusal"][1].endswith("why       missed refusal: answers what it should refuse")
+    assert ended["missed_refusal"][1].endswith(
+        "why       missed refusal: answers a question that it should refuse"
+    )
     assert "turn 2: And what does a ticket cost?" in ended["talk"][1]
     assert "turn 1" not in ended["talk"][1]
 

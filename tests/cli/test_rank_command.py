@@ -45,7 +45,7 @@ def test_means_stand_beside_their_intervals_and_counts(files: Path) -> None:
 
 def test_another_run_can_be_the_baseline(files: Path) -> None:
     done = rag_eval("rank", "qrels", "a.run", "b.run", "--baseline", "b", folder=files)
-    assert "a and b are not shown to differ: undecided on all 5 metrics (3 questions)" in done.stdout
+    assert "a and b are statistically tied on all 5 metrics (3 questions)" in done.stdout
     by_file = rag_eval("rank", "qrels", "a.run", "b.run", "--baseline", "b.run", folder=files)
     assert by_file.stdout.replace("b.run --per-query", "b --per-query") == done.stdout
 
@@ -75,10 +75,10 @@ def test_every_test_that_was_made_is_named(tmp_path: Path) -> None:
         "rank", "qrels", "old.run", "new.run", "-m", "mrr", "-m", "hit@5", "--details", folder=tmp_path
     )
     assert "tests: paired randomisation, 10,000 resamples; paired randomisation, exact; Holm's" in done.stdout
-    assert "correction over 2" in " ".join(done.stdout.split())
+    assert "correction for 2" in " ".join(done.stdout.split())
 
 
-@pytest.mark.parametrize(("confidence", "header"), [("0.999", "99.9% interval"), ("0.9", "90% interval")])
+@pytest.mark.parametrize(("confidence", "header"), [("0.999", "99.9% CI"), ("0.9", "90% CI")])
 def test_the_confidence_is_never_rounded_to_certainty(files: Path, confidence: str, header: str) -> None:
     arguments = ("rank", "qrels", "a.run", "b.run", "-m", "mrr", "--confidence", confidence)
     assert f"difference, {header}" in rag_eval(*arguments, folder=files).stdout
@@ -181,7 +181,7 @@ def test_the_short_options_mean_what_they_mean_to_trec_eval(files: Path) -> None
     assert means("-m", "map", "-M", "1") == {"map": 0.25}  # (1 / 2 + 0) / 2
     assert means("-m", "set_P", "-m", "set_recall") == {"precision": 0.5833, "recall": 1.0}
     shown = rag_eval("rank", "qrels", "a.run", "--rules", "trec_eval", "-m", "mrr", "-q", folder=files)
-    assert "a, question by question" in shown.stdout
+    assert "a: scores by question" in shown.stdout
 
 
 def test_totals_are_shown_where_one_of_them_is_asked_for(files: Path) -> None:

@@ -42,9 +42,9 @@ def test_a_sweep_prints_a_ranked_table_for_each_k_and_writes_results(finished: A
     shutil.copytree(finished[0], tmp_path / "runs")
     done = rag_eval(*SWEEP, "--resume", "001", "--out", "out", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "168 questions, 45 documents, 3 or 5 results a question, 4 combinations" in done.stdout
-    assert "\n3 results a question\n" in done.stdout
-    assert "With 5 results a question, take " in done.stdout
+    assert "168 questions, 45 documents, 3 or 5 results per question, 4 setups" in done.stdout
+    assert "\n3 results per question\n" in done.stdout
+    assert "Recommended for k = 5: " in done.stdout
     assert done.stderr == ""
     written = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert written[0] == "001_recursive-chunk-size-200-overlap-50_k3.results.json"
@@ -233,7 +233,7 @@ def test_sweeps_over_parts_of_the_questions_merge_to_the_sweep_over_all(tmp_path
         (ids[name],) = {each.name for each in (tmp_path / "runs").iterdir()} - {*ids.values()}
     done = rag_eval("merge", ids["one"], ids["two"], "--out", "merged.json", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "40 questions, 45 documents, 3 or 5 results a question, 4 combinations" in done.stdout
+    assert "40 questions, 45 documents, 3 or 5 results per question, 4 setups" in done.stdout
     merged = json.loads((tmp_path / "merged.json").read_text(encoding="utf-8"))
     whole = json.loads((tmp_path / "runs" / ids["all"] / "results.json").read_text(encoding="utf-8"))
     for document in (merged, whole):

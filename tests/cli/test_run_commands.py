@@ -86,8 +86,8 @@ def test_runs_shows_the_state_and_how_far_each_run_is(folder: RunFolder) -> None
     assert lines[2][:8] == ["books_2", "incomplete", "books", "–", "0", "of", "0", "0"]
     assert lines[3][:2] == ["books_3", "broken"]
     assert "broken: books_3:" in done.stdout
-    assert done.stdout.count("continue with") == 1
-    assert "continue with: the program that began it" in done.stdout
+    assert done.stdout.count("resume with") == 1
+    assert "resume with: the program that started it" in done.stdout
 
 
 NOBODY = "http://127.0.0.1:1"
@@ -135,7 +135,7 @@ def test_runs_names_the_command_that_began_a_run(
     done = invoke(runs_command)
     (row,) = json.loads(invoke(runs_command, "--json").stdout)
     assert (row["state"], row["resume"]) == ("incomplete", f"{resumed} --resume {row['run_id']}")
-    assert f"continue with: {row['resume']}" in " ".join(done.stdout.replace("\\\n", "").split())
+    assert f"resume with: {row['resume']}" in " ".join(done.stdout.replace("\\\n", "").split())
     Path("runs").rename("nightly")
     (row,) = json.loads(invoke(runs_command, "--runs-dir", "nightly", "--json").stdout)
     assert row["resume"] == f"{resumed} --resume nightly/{row['run_id']}"
@@ -173,8 +173,8 @@ def test_runs_counts_the_samples_that_a_resume_asks_again(tmp_path: Path, datase
     samples = read_dataset(dataset).samples
     run_samples(samples, Doorman(), scorers_for(["exact_match"]), folder=folder)
     done = invoke(runs_command, "--runs-dir", folder.path.parent)
-    assert "to ask again" in done.stdout.splitlines()[0]
-    assert "continue with: " in done.stdout
+    assert "to retry" in done.stdout.splitlines()[0]
+    assert "resume with: " in done.stdout
     (row,) = json.loads(invoke(runs_command, "--runs-dir", folder.path.parent, "--json").stdout)
     assert (row["state"], row["failed"], row["to_ask_again"]) == ("complete", 3, 3)
 
@@ -197,9 +197,8 @@ def test_runs_names_the_damage_in_a_journal(folder: RunFolder) -> None:
 
 
 def test_no_runs_is_said_in_a_line(tmp_path: Path) -> None:
-    assert (
-        invoke(runs_command, "--runs-dir", tmp_path / "none").stdout == f"No runs in {tmp_path / 'none'}.\n"
-    )
+    shown = invoke(runs_command, "--runs-dir", tmp_path / "none").stdout
+    assert " ".join(shown.split()) == f"No runs in {tmp_path / 'none'}. Start one: rag-eval evaluate"
     assert invoke(runs_command, "--runs-dir", tmp_path / "none", "--json").stdout == "[]\n"
 
 
@@ -208,7 +207,7 @@ def test_score_asks_nobody_and_leaves_the_run_as_it_is(folder: RunFolder) -> Non
     done = invoke(score_command, "books_1", "-m", "token_f1", "--runs-dir", folder.path.parent)
     assert done.return_value == 0
     # s1: "Goethe" against 4 words: 2 * 1 * 0.25 / 1.25 = 0.4; s2: 1; s3 was not answered. (0.4 + 1) / 2
-    assert "token_f1   0.70  [0.17, 0.96]        2  words" in done.stdout
+    assert "token_f1   0.70  [0.17, 0.96]        2  word overlap" in done.stdout
     assert "1 of 3 questions got no answer (1 rejected request)." in done.stdout
     assert {path.name: path.read_bytes() for path in folder.path.iterdir()} == before
 
@@ -257,7 +256,7 @@ def test_a_metric_that_failed_on_every_answer_is_warned_about_and_exits_with_3(f
 
     done = invoke(score_command, folder.path, "-m", "exact_match", "-m", "broken")
     assert done.return_value == 3
-    assert done.stderr == "warning: nothing was scored (0 skipped, 3 failed): broken\n"
+    assert done.stderr == "warning: No answer was scored (0 skipped, 3 failed): broken\n"
     assert invoke(score_command, folder.path, "-m", "exact_match").return_value == 0  # one of three failed
 
 

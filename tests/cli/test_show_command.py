@@ -55,7 +55,7 @@ def test_show_lists_by_verdict(
     ("sample", "verdict"),
     [
         ("correct", "correct: states 1 of 1 claims of the reference (LLM judge)"),
-        ("unsupported", "unsupported claim: makes a claim that its contexts do not support (LLM judge)"),
+        ("unsupported", "unsupported claim: makes a claim that no retrieved passage supports (LLM judge)"),
         ("no_answer", "no answer: timeout: no answer within 5 s"),
         ("looks_wrong", "not judged (looks wrong): asks back (LLM judge)"),
         ("flagged", "correct: states 1 of 1 claims of the reference (LLM judge); wrong citation"),

@@ -44,12 +44,12 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_screen_shows_course_and_expectation(stored: Path, to_the_end: Command, width: int) -> None:
     ended = to_the_end(main, "trend", "--width", str(width))
     assert ended.out == (
-        "Worse: token_f1 is 0.20; [0.42, 0.68] was expected after 8 runs\n\n"
-        "  metric    course     latest  expected      verdict  earlier runs  by\n"
-        "  token_f1  ▆█▆█▆█▆█▁    0.20  [0.42, 0.68]  worse               8  words\n"
-        "  Expected: where the next run of an unchanged system falls in 19 of 20 cases.\n\n"
+        "Worse: token_f1 is 0.20; expected [0.42, 0.68] after 8 runs.\n\n"
+        "  metric    course     latest  expected      result  earlier runs  method\n"
+        "  token_f1  ▆█▆█▆█▆█▁    0.20  [0.42, 0.68]  worse              8  word overlap\n"
+        "  Expected: 95% prediction interval for the next run of an unchanged system.\n\n"
         "run d_run_9, dataset d\n"
-        "next: rag-eval compare d_run_8 d_run_9      which answers changed\n"
+        "Next: rag-eval compare d_run_8 d_run_9      inspect the changed answers\n"
     )
 
 
@@ -59,7 +59,7 @@ def test_it_exits_with_0_unless_worse_is_to_fail(stored: Path, to_the_end: Comma
     steady = to_the_end(main, "trend", "--fail-on", "worse", "--dataset", "another")
     assert (steady.code, steady.out.splitlines()[0]) == (
         0,
-        "Too few to tell: 0 comparable runs before it, at least 8 are needed",
+        "Not enough history: 0 comparable earlier runs, 8 required.",
     )
     found = json.loads(to_the_end(main, "trend", "--json").out)
     assert [(each["metric"], each["verdict"]) for each in found["trends"]] == [("token_f1", "regression")]

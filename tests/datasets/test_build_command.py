@@ -45,7 +45,7 @@ def test_without_flags_the_files_are_where_the_specification_has_them() -> None:
         "  summaries        5  evaluation/datasets/summaries.jsonl\n"
         "  citations        3  evaluation/datasets/citations.jsonl\n"
         "  manifest            evaluation/datasets/manifest.json\n\n"
-        "next: rag-eval stats evaluation/datasets/qa_pairs.jsonl      what is in it\n"
+        "Next: rag-eval stats evaluation/datasets/qa_pairs.jsonl      what is in it\n"
     )
     assert result.stderr == "rag-eval: qa: 1 dropped (missing reference)\n"
     manifest = json.loads((DEFAULT / "manifest.json").read_bytes())

@@ -88,7 +88,7 @@ def test_tables_and_trec_files_go_together_and_scores_of_queries_are_written(
         "rank", "qrels.parquet", "a.parquet", "b.run", "-m", "mrr", "--out", "scores.parquet", folder=tmp_path
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert "a and b are the same on the one metric" in " ".join(done.stdout.split()).replace(
+    assert "a and b are the same on the only metric" in " ".join(done.stdout.split()).replace(
         "b and a", "a and b"
     )
     table = parquet.read_table(tmp_path / "scores.parquet")

@@ -301,7 +301,9 @@ def test_blame_says_which_names_are_missing_and_which_step_comes_too_early() -> 
     assert named.why == "the answer lacks 1 of 3 expected names; 1 of the 1 it lacks came"
     assert named.evidence == (BlameEvidence("探险", "她喜爱探险。"),)
     told = blamed(sample(expectation=STEPS), "她修好小船。灯火熄灭了。她点亮了灯火。", contexts=(STORY,))
-    assert told.why == ("the answer lacks 1 of 3 expected steps, 1 told too early; 1 of the 1 it lacks came")
+    assert told.why == (
+        "the answer lacks 1 of 3 expected steps, 1 stated too early; 1 of the 1 it lacks came"
+    )
     assert told.evidence == (BlameEvidence("修好小船", STORY),)
 
 

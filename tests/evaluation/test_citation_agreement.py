@@ -236,4 +236,4 @@ def test_citations_that_could_not_be_read_leave_undecided_what_cannot_be_opened(
         for scorer in scorers_for(["citation_validity", "citation_recall"], Methods())
     )
     assert validity.value is recall.value is None
-    assert "no documents to open them in" in (validity.reason or "")
+    assert "the documents are missing" in (validity.reason or "")

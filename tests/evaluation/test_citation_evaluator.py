@@ -197,18 +197,18 @@ def test_a_citation_that_cannot_be_read_is_not_valid_and_says_why(citation: Any)
 def test_without_anything_to_open_them_in_citations_have_no_figures_and_the_reason_is_given() -> None:
     by_number = evaluate(citations=[ContextCitation(1)])["citation_quality"]
     assert by_number["citation_validity"]["value"] is None
-    assert by_number["reason"] == "the answer cites numbered contexts, and none came with it"
+    assert by_number["reason"] == "the answer cites numbered passages, but has no retrieved passages"
     assert by_number["citations"][0]["valid"] is False
     by_name = evaluate(documents=list(DOCUMENTS.values()), citations=[cited("boats.md", 0, 24)])
     assert by_name["citation_quality"]["reason"] == (
-        "the answer cites characters of files, and there are no documents to open them in"
+        "the answer cites characters of files, but the documents are missing"
     )
     assert by_name["citation_quality"]["citation_recall"]["value"] is None
 
 
 def test_citations_of_another_kind_than_the_true_ones_are_not_compared_with_them() -> None:
     results = evaluate("The boat leaves at noon [1].", None, list(DOCUMENTS.values()))
-    reason = "the answer cites numbered contexts, and the true citations are characters of files"
+    reason = "the answer cites numbered contexts; the expected citations are characters of files"
     spans = results["span_accuracy"]
     assert spans.pop("reason") == reason
     assert set(spans.values()) == {None}
@@ -242,18 +242,20 @@ def test_without_documents_the_claims_are_counted_and_none_is_called_hallucinate
         "hallucinated_claims": None,
     }
     assert results["citation_quality"]["citation_completeness"]["total_claims"] == 2
-    assert results["overall_scores"]["reason"] == "neither contexts nor documents to hold the answer against"
+    assert (
+        results["overall_scores"]["reason"] == "no retrieved passages or documents to compare the answer with"
+    )
 
 
 MISSING = [
-    (ANSWER, DOCUMENTS, {"query_text": "When?"}, "there are no true citations to compare with"),
-    (ANSWER, DOCUMENTS, "When?", "there are no true citations to compare with"),
+    (ANSWER, DOCUMENTS, {"query_text": "When?"}, "there are no expected citations to compare with"),
+    (ANSWER, DOCUMENTS, "When?", "there are no expected citations to compare with"),
     (
         ANSWER,
         {},
         QUERY,
-        "the answer cites characters of files, and there are no documents to open them in; "
-        "neither contexts nor documents to hold the answer against",
+        "the answer cites characters of files, but the documents are missing; "
+        "no retrieved passages or documents to compare the answer with",
     ),
     ("", DOCUMENTS, QUERY, "the answer is empty"),
     ("# Boats", DOCUMENTS, QUERY, "the answer claims nothing"),

@@ -283,7 +283,7 @@ def test_where_answers_fail_is_looked_for_unless_that_is_not_wanted() -> None:
     assert unlooked.metrics["faithfulness"] == looked.metrics["faithfulness"]
     assert looked.answers.kinds == {"not_used": 1}
     assert [row.blame for row in unlooked.rows] == [None] * 3
-    assert "\nCauses were not looked for (--no-blame)." in unlooked.render()
+    assert "\nCauses were not diagnosed (--no-blame)." in unlooked.render()
     assert "--no-blame" not in looked.render()
     again = evaluate(looked, metrics=["hallucination"], blame=False)
     assert [row.blame for row in again.rows] == [None] * 3

@@ -100,7 +100,7 @@ def test_dry_run_says_what_is_saved(rows: Path) -> None:
         every = rag_eval("score", rows, *METRICS, *priced, "--dry-run", "--judge-all", "--json")
         told = rag_eval("score", rows, *METRICS, *priced, "--dry-run", "--json")
     assert server.requests == []
-    assert "judge calls saved: about 2 and $" in plan.stdout
+    assert "Judge calls saved: about 2 and $" in plan.stdout
     spared, all_calls = (json.loads(each.stdout)["datasets"][0]["judge"] for each in (told, every))
     assert spared["spared"]["calls"] == all_calls["calls"][1] - spared["calls"][1] == 2
     assert spared["spared"]["costUsd"] == pytest.approx(all_calls["costUsd"][1] - spared["costUsd"][1])

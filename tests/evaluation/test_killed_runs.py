@@ -264,7 +264,7 @@ def test_scoring_that_was_stopped_goes_on_by_the_command_that_is_named(answers: 
     [stopped], [whole] = (map(RunFolder.open, answers.glob(f"{name}/*")) for name in (f"of {sign}", "runs"))
     assert 0 < stopped.counts.done < 6000
     listed = rag_eval_ended("runs", "--runs-dir", f"of {sign}", folder=answers).stdout
-    [named] = commands_next(screen if sign == signal.SIGINT else listed.replace("continue with:", "next:"))
+    [named] = commands_next(screen if sign == signal.SIGINT else listed.replace("resume with:", "Next:"))
     assert [rag_eval_ended(*named, folder=answers).returncode for _ in range(2)] == [0, 0]  # goes on; is done
     for name in ("blame.jsonl.zst", "data.jsonl.zst"):
         assert (stopped.path / name).read_bytes() == (whole.path / name).read_bytes()

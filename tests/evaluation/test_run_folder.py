@@ -231,7 +231,7 @@ def test_a_run_is_named_by_any_end_of_its_id_that_only_one_has(tmp_path: Path) -
     ]
     assert RunFolder.open("002", tmp_path).path == folders[names[1]].path
     assert RunFolder.open(folders["nightly"].path).path == folders["nightly"].path
-    with pytest.raises(UsageError, match=rf"001 is the end of 2 runs \({names[0]}, {names[2]}\): write more"):
+    with pytest.raises(UsageError, match=rf"001 matches 2 runs \({names[0]}, {names[2]}\): Give"):
         RunFolder.open("001", tmp_path)
     with pytest.raises(UsageError, match="a results file has the figures of a run, not its journal"):
         RunFolder.open(tmp_path / "notes.txt", tmp_path)
@@ -240,7 +240,7 @@ def test_a_run_is_named_by_any_end_of_its_id_that_only_one_has(tmp_path: Path) -
     for further in ("20261117", "20261118"):
         new_folder(tmp_path, run_id=f"eval_run_{further}_001")
     last = ", ".join(f"eval_run_202611{day}_001" for day in (16, 17, 18))
-    with pytest.raises(UsageError, match=rf"001 is the end of 4 runs \({last}\)"):
+    with pytest.raises(UsageError, match=rf"001 matches 4 runs \({last}\)"):
         RunFolder.open("001", tmp_path)
 
 

@@ -96,7 +96,7 @@ def test_the_steps_of_a_trace_are_shown_by_terminal_page_and_notebook(folder: Pa
     (tmp_path / "t.jsonl").write_bytes(lines)
     done = rag_eval_ended("score", "t.jsonl", "--details", folder=tmp_path)
     assert (  # the middle of 25 and 5, of 5, and of 200 and 3000
-        "By step, in the middle trace: retrieval 15 ms, tool 5 ms, model 1.6 s and 48 tokens."
+        "By step, in the median trace: retrieval 15 ms, tool 5 ms, model 1.6 s and 48 tokens."
         in " ".join(done.stdout.split())
     )
     first, second = f"{1:032x}", f"{4:032x}"

@@ -141,4 +141,4 @@ def test_few_labels_calibrate_no_model(tmp_path: Path, monkeypatch: pytest.Monke
     assert rag_eval("score", "answers.jsonl", "-m", "claim_recall", *support).exception is None
     (tmp_path / "labels.csv").write_text("id,label\nq,correct\n")
     assert rag_eval("label", "--from", "labels.csv").exception is None
-    assert "at least 50 are needed" in " ".join(rag_eval("calibrate").stdout.split())
+    assert "at least 50 are required" in " ".join(rag_eval("calibrate").stdout.split())

@@ -93,7 +93,7 @@ def test_grades_are_written_as_qrels(tmp_path: Path) -> None:
     found.export("qrels", tmp_path / "judged.qrels")
     assert (tmp_path / "judged.qrels").read_text() == "q1 0 d1 0\nq1 0 d2 3\nq1 0 d3 1\n"
     plain = evaluate([{"question": "Why?", "answer": "So."}], metrics=["toxicity"])
-    with pytest.raises(UsageError, match="qrels: no grades of documents to write"):
+    with pytest.raises(UsageError, match="qrels: the run has no document grades"):
         plain.export("qrels", tmp_path / "none.qrels")
 
 

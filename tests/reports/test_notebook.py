@@ -135,7 +135,7 @@ def test_an_evaluation_shows_verdict_figures_and_the_case_with_its_marks(failed:
     text = repr(failed).splitlines()
     assert text[0] == f"Evaluation: ✗ FAILED: {headline(failed).sentence}"
     assert text[1] == "  2 answers: 0 correct, 2 not judged; 1 flagged: may contain unsupported text"
-    assert re.fullmatch(r"  faithfulness +0\.75 +\[.+\] +>= 0.98  missed +2  words", text[3])
+    assert re.fullmatch(r"  faithfulness +0\.75 +\[.+\] +>= 0.98 +missed +2  word overlap", text[3])
     assert text[-1].startswith(".failed() .worst(3)")
     html = failed._repr_html_()
     told = words_of(html)

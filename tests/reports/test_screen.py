@@ -103,7 +103,7 @@ def test_sentences_wrap_at_words_with_a_hanging_indent_and_commands_so_that_a_sh
         "✗ FAILED  6 of 13 answers got worse and",
         "          none got better",
     ]
-    screen.command("next:", f"rag-eval show 'the  answers of May.jsonl' {'r' * 40}")
+    screen.command("Next:", f"rag-eval show 'the  answers of May.jsonl' {'r' * 40}")
     assert str(screen).endswith(" show \\\n      'the  answers of May.jsonl' \\\n      " + "r" * 40)
 
 

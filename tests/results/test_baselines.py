@@ -118,7 +118,7 @@ def test_questions_correct_in_part_are_unstable(tmp_path: Path, before: Evaluati
     assert (verdict.word, verdict.exit_code) == ("thresholds met", 0)
     assert (halls(moved.unstable), moved.worse, moved.asked_again) == ([5, 7], (), 4 + 3)
     assert "2 are unstable" in str(after)
-    assert "Unstable, not always as good as before: q5, q7." in str(after)
+    assert "Unstable, sometimes worse than before: q5, q7." in str(after)
     assert set(after.answers.unstable) == {"q5", "q7"}
     limited = {"unstable": {"max": 0}}
     failed, _ = decided(run(tmp_path, Agent(script=half), baseline=before, gate=limited))

@@ -119,7 +119,9 @@ def test_what_does_not_match_is_counted_on_both_sides() -> None:
 def test_labels_of_other_answers_only_are_an_error_that_counts_them() -> None:
     run = run_of({"faithfulness": {"q1": 1.0}})
     labels = [HumanLabel("q1", "anna", "another", {"accuracy": 1}), *labels_of({"q9": 1.0})]
-    with pytest.raises(UsageError, match="of 2 annotated queries 1 not in the run, 1 about another answer"):
+    with pytest.raises(
+        UsageError, match="of 2 annotated queries 1 are not in the run, 1 are about a different answer"
+    ):
         calibrate(run, labels, settings=FAST)
 
 
@@ -241,7 +243,7 @@ def test_a_metric_that_does_not_follow_the_labels_is_not_called_validated() -> N
     values = {f"q{i}": float(rng.random()) for i in range(80)}
     truth = {query: float(rng.random() < 0.5) for query in values}
     (found,) = calibrate(run_of({"faithfulness": values}), labels_of(truth), settings=FAST).metrics
-    assert found.verdict == "checked on 80 labels, and not shown to follow them"
+    assert found.verdict == "checked on 80 labels, no significant correlation with them"
 
 
 def flag_with(
@@ -265,7 +267,7 @@ def test_a_metric_is_validated_if_it_surely_tells_two_pairs_of_three_apart() -> 
     # sqrt(2 x 0.8 x 0.2 / 100) / 2 = 0.028 at 0.8, surely 0.745; at 0.7 it is 0.032, surely 0.635 < 2 / 3.
     assert verdict_of(flag_with(0.8, 0.8, of_each=100)) == "validated on 200 labels"
     assert verdict_of(flag_with(0.7, 0.7, of_each=100)).startswith(
-        "checked on 200 labels, which it follows weakly: it tells a yes from a no 70% of the time [6"
+        "checked on 200 labels, weak correlation with them: it ranks a yes above a no in 70% of pairs [6"
     )
     assert verdict_of(flag_with(1.0, 1.0, of_each=25)) == "validated on 50 labels"
 
@@ -273,8 +275,8 @@ def test_a_metric_is_validated_if_it_surely_tells_two_pairs_of_three_apart() -> 
 def test_many_labels_do_not_validate_a_metric_that_hardly_follows_them() -> None:
     # The standard error is sqrt(2 x 0.56 x 0.44 / 1000) / 2 = 0.011: above chance, and yet next to nothing.
     assert verdict_of(flag_with(0.56, 0.56, of_each=1_000)) == (
-        "checked on 2,000 labels, which it follows weakly: "
-        "it tells a yes from a no 56% of the time [54%, 58%], a coin 50%"
+        "checked on 2,000 labels, weak correlation with them: "
+        "it ranks a yes above a no in 56% of pairs [54%, 58%]; chance: 50%"
     )
 
 
@@ -303,12 +305,12 @@ def test_a_metric_that_runs_against_the_label_is_told_how_to_turn_it() -> None:
     along, against = report.metrics
     assert along.against is None
     assert along.threshold is not None
-    assert against.verdict == "checked on 90 labels, and runs against them"
+    assert against.verdict == "checked on 90 labels, negatively correlated with them"
     assert (against.threshold, against.rogan_gladen) == (None, None)
     assert against.to_dict()["against"] == against.against
     text = calibration_text(report)
     assert "if the two are meant to run opposite ways, give --pair hallucination=-label" in text
-    assert "hallucination: no threshold suggested: it runs against the label" in text
+    assert "hallucination: no threshold suggested: it is negatively correlated with the label" in text
     (turned,) = calibrate(run, labels, pairs=[LabelPair.parse("hallucination=-label")], settings=FAST).metrics
     assert turned.auroc == along.auroc
     assert turned.verdict == "validated on 90 labels"
@@ -361,7 +363,7 @@ def test_a_cut_that_parts_no_labels_is_refused_for_these_labels_alone(cut: float
 
 def test_a_run_without_a_metric_that_goes_with_a_label_is_an_error() -> None:
     run = run_of({"ndcg@5": {"q1": 1.0}})
-    with pytest.raises(UsageError, match="no human label goes with ndcg@5: --pair METRIC=FIELD names one"):
+    with pytest.raises(UsageError, match=r"no human label matches ndcg@5. Set one with --pair METRIC=FIELD"):
         calibrate(run, labels_of({"q1": 1.0}), settings=FAST)
 
 
@@ -383,7 +385,7 @@ def test_labels_are_said_to_be_picked_where_chance_does_it_less_than_once_in_a_h
     values = {"q1": 0.8, "q2": 1.0, "q3": others[0], "q4": others[1]}
     labels = labels_of({"q1": 1.0, "q2": 0.0})
     (found,) = calibrate(run_of({"faithfulness": values}), labels, settings=FAST).metrics
-    assert ("they do not look drawn at random" in (found.not_random or "")) == is_noticed
+    assert ("they do not look like a random sample" in (found.not_random or "")) == is_noticed
 
 
 def test_people_among_themselves_are_the_ceiling() -> None:
@@ -405,7 +407,9 @@ def test_graded_labels_have_a_mean_and_a_share_and_labels_beyond_1_need_to_be_to
     stars = {f"q{i}": 1.0 + 4.0 * i / 40 for i in range(0, 40, 2)}
     run, labels = run_of({"faithfulness": values}), labels_of(stars, "stars")
     pair = [LabelPair.parse("faithfulness=stars")]
-    with pytest.raises(UsageError, match=r"goes from 1 to 4.8: say with --positive-at"):
+    with pytest.raises(
+        UsageError, match=r"goes from 1 to 4.8: set the lowest label that counts as yes with --positive-at"
+    ):
         calibrate(run, labels, pairs=pair, settings=FAST)
     settings = CalibrationSettings(positive_at=3.0, resampling=FAST.resampling)
     (found,) = calibrate(run, labels, pairs=pair, settings=settings).metrics

@@ -142,7 +142,7 @@ def test_reports_of_several_systems_name_each_of_them(systems: Evaluation) -> No
     assert "breaks: all 2 answers are missing (callable-error 2)" in text
     assert "breaks: 2 failed: no answer: callable-error (string_match)" in text
     markdown = systems.render("markdown")
-    assert markdown.startswith("### denies and agrees are not shown to differ: undecided on the one metric\n")
+    assert markdown.startswith("### denies and agrees are statistically tied on the only metric\n")
     assert "| metric | agrees | denies | difference |" in markdown
     assert "- breaks: 2 failed: no answer: callable-error (string_match)" in markdown
     assert ", agent " not in markdown
@@ -186,7 +186,7 @@ def test_a_gate_that_is_off_says_what_switches_it_on_and_no_rate_is_shown_that_n
 ) -> None:
     rows = [{"input": "first?", "expected": "yes"}]
     text = str(evaluate(rows, target=lambda _: "yes", metrics=["token_f1"], runs_directory=tmp_path))
-    assert "no gate: --threshold METRIC=NUMBER (in Python, gate={metric: bound}) switches it on" in text
+    assert "No gate: set one with --threshold METRIC=NUMBER (in Python, gate={metric: bound})." in text
     assert "pass_rate" not in text
 
 

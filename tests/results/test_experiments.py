@@ -134,7 +134,7 @@ def test_shares_that_are_off_are_told() -> None:
         "moe 0": answers(dict.fromkeys(given["moe"][:1_500], 1.0)),
     }
     (warning,) = run_experiment(planned, found.__getitem__).warnings
-    assert "the shares are off" in warning
+    assert "sample ratio mismatch" in warning
 
 
 def test_the_first_metric_must_be_in_the_runs() -> None:

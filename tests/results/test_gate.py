@@ -260,7 +260,7 @@ def test_those_that_were_scored_do_not_decide_for_those_that_failed(
         assert (
             check.reason
             == f"{scored} of {scored + failed + lacking + unfinished} samples scored, and "
-            + ("at least 0.9 of them are needed")
+            + ("at least 0.9 required")
         )
 
 

@@ -101,7 +101,7 @@ def test_each_text_of_a_document_is_kept_once_and_those_beyond_the_most_are_name
     assert kept.find("a") == documents[0]
     assert kept.find("e.md") is None
     assert list(kept.not_kept) == ["c.md"]
-    assert "its 41 are beyond them" in kept.not_kept["c.md"]
+    assert "this document has 41" in kept.not_kept["c.md"]
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_a_run_is_loaded_without_its_dataset_as_it_was_returned(folder: Path) ->
     written = load(result.folder / "results.json") if result.folder else None
     assert isinstance(written, Evaluation)
     assert [row.question for row in written.rows] == ["one?", "two?"]
-    assert "the run knew no documents" in str(written.to_dict()["metadata"]["documents"])
+    assert "the run has no documents" in str(written.to_dict()["metadata"]["documents"])
 
 
 def test_a_small_corpus_is_kept_with_the_run(folder: Path) -> None:

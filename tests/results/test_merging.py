@@ -95,11 +95,11 @@ def test_the_gate_of_the_shards_decides_the_whole(data: Path, tmp_path: Path) ->
     lenient = run(data, "even", gate=replace(gate, max_errors=9))
     undecided = odd.merge(lenient)
     assert undecided.verdict is None
-    assert undecided.warnings[-1] == "no verdict of the whole: the gates of the shards differ"
+    assert undecided.warnings[-1] == "no verdict on the merged run: the gates of the shards differ"
     compared = run(data, "even", gate=gate, baseline=even.head.run_id)
     assert "compared with its part of a baseline" in odd.merge(compared).warnings[-1]
     told = odd.merge(replace(even, verdict=None)).warnings[-1]
-    assert told == f"no verdict of the whole: {even.head.run_id} does not keep what its gate demanded"
+    assert told == f"no verdict on the merged run: {even.head.run_id} has no thresholds of its gate"
 
 
 def test_what_is_not_one_run_is_refused_with_all_the_reasons(data: Path, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_what_is_not_one_run_is_refused_with_all_the_reasons(data: Path, tmp_pat
     named = [replace(each, parts={f"{n}": each.runs[0]}) for n, each in enumerate((odd, even))]
     with pytest.raises(UsageError, match=r"is over 1, .* over 0"):
         named[0].merge(replace(named[1], parts_are="splits"))
-    with pytest.raises(UsageError, match="expected two shards or more"):
+    with pytest.raises(UsageError, match="expected two or more"):
         odd.merge()
 
 

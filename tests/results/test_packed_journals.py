@@ -112,7 +112,7 @@ def test_a_resume_without_a_name_takes_what_is_left_to_do_by_its_command(run: Pa
     journal.write_bytes(journal.read_bytes()[:-5000])
     assert rag_eval(*SCORE).exception is None  # complete, and later
     refused = str(rag_eval("evaluate", "rows.jsonl", "--target", "rows.jsonl", "--resume").exception)
-    assert "--resume: there is no run in runs that rag-eval evaluate has begun" in refused
+    assert "--resume: no run of rag-eval evaluate in runs" in refused
     refused = str(rag_eval(*SCORE, "-m", "rouge", "--resume").exception)
     assert "--resume continues with what the run began with; leave out --metric" in refused
     resume("--seed", "0")

@@ -40,7 +40,7 @@ def test_rows_pair_by_sample_id_and_the_direction_is_candidate_minus_baseline() 
     ("other", "reason"),
     [
         (of(HIGH, run_id="new", dataset_id="another"), "different datasets"),
-        (of(HIGH, run_id="new", dataset_hash="sha256:0"), "its hash is another"),
+        (of(HIGH, run_id="new", dataset_hash="sha256:0"), "different hash"),
         (of(HIGH, run_id="new", method="judge:m"), r"different methods \(lexical and judge:m\)"),
         (of(HIGH, run_id="new", metric_versions={"token_f1": 2}), r"different versions \(1 and 2\)"),
     ],

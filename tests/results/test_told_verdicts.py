@@ -108,5 +108,5 @@ def test_a_metric_of_which_nothing_was_scored_says_how_many_were_skipped_and_fai
     made = evaluate(rows, metrics=["string_match"], gate={"string_match": 0.5}, options=Options(workers=1))
     assert made.verdict is not None
     assert [str(check) for check in made.verdict.checks if check.metric == "string_match"] == [
-        "rows: string_match not evaluated: nothing was scored (2 skipped, 0 failed)"
+        "rows: string_match not evaluated: no answer was scored (2 skipped, 0 failed)"
     ]

@@ -1,4 +1,4 @@
-"""What the seed documents promise, read from the tables in this folder: one file a seed.
+"""What the seed documents promise, read from the tables .: one file a seed.
 
 A table has sections, a section entries, an entry what is promised and the code that shows it kept::
 

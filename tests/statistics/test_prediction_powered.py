@@ -1,4 +1,4 @@
-"""Corrected estimates: they cover the truth, beat labels alone, and agree with arithmetic by hand."""
+"""Corrected estimates: they cover the truth, beat labels only, and agree with arithmetic by hand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONTRARY = (0.3, 0.7)
 def simulated(
     rate: float, flag: tuple[float, float], *, labels: int, unlabelled: int, seed: int
 ) -> tuple[float, float, float]:
-    """Return how often the interval covers the rate, its mean width and that of labels alone."""
+    """Return how often the interval covers the rate, its mean width and that of labels only."""
     rng = np.random.default_rng(seed)
     covered, width, width_alone = 0, 0.0, 0.0
     for _ in range(DRAWS):

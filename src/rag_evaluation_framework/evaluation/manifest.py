@@ -520,7 +520,7 @@ def read_manifest(
         ),
         **settings["options"],
         configuration={
-            "manifest": path.name,
+            "manifest": str(path),
             **_system_version(reader),
             "framework": framework,
             "protocol": api.protocol,

@@ -129,7 +129,7 @@ class CitationVerdicts:
     def no_spans_because(self) -> str | None:
         """Return the reason why cited and relevant characters cannot be compared, or ``None``."""
         if not self.sample.relevant_spans:
-            return "there are no true citations to compare with"
+            return "there are no expected citations to compare with"
         return self.compared.unusable_because
 
     @found_once
@@ -179,7 +179,7 @@ class CitationVerdicts:
         """Return the reason why there are no claims, or no evidence for them; else ``None``."""
         if self.unmeasured_because or self.nothing_claimed_because or self.evidence:
             return self.unmeasured_because or self.nothing_claimed_because
-        return "neither contexts nor documents to hold the answer against"
+        return "no retrieved passages or documents to compare the answer with"
 
     @found_once
     def consistency(self) -> list[ClaimVerdict]:
@@ -255,13 +255,13 @@ class CitationVerdicts:
     def _not_opened_because(self, opened: Sequence[OpenedCitation]) -> str | None:
         kinds = _kinds(opened)
         if len(kinds) > 1:
-            return f"the answer cites {' and '.join(sorted(kinds))}, which are never counted together"
+            return f"the answer cites {' and '.join(sorted(kinds))}, which cannot be counted together"
         if kinds == {TOKENS}:
             return "the answer cites tokens of files, which only their tokenizer could find"
         if kinds == {CONTEXTS} and not self.response.contexts:
-            return "the answer cites numbered contexts, and none came with it"
+            return "the answer cites numbered passages, but has no retrieved passages"
         if kinds == {CHARACTERS} and not self._texts:
-            return "the answer cites characters of files, and there are no documents to open them in"
+            return "the answer cites characters of files, but the documents are missing"
         if opened and not any(each.is_resolved for each in opened):
             return f"no cited file is one of the documents: {opened[0].issue}"
         return None
@@ -274,7 +274,7 @@ def _unreadable_then_unusable(each: CountedCitations) -> tuple[bool, bool]:
 def _not_compared_because(opened: Sequence[OpenedCitation]) -> str | None:
     if (kinds := _kinds(opened)) <= {CHARACTERS}:
         return None
-    return f"the answer cites {' and '.join(sorted(kinds))}, and the true citations are characters of files"
+    return f"the answer cites {' and '.join(sorted(kinds))}; the expected citations are characters of files"
 
 
 def _kinds(opened: Sequence[OpenedCitation]) -> set[str]:

@@ -179,7 +179,7 @@ class _Steps(ExpectedPoints):
     """The expected steps; a step that comes before one that it should follow is stated wrongly."""
 
     what = "expected steps"
-    denied = "told too early"
+    denied = "stated too early"
 
     def __init__(self, steps: Sequence[str], answer: str) -> None:
         places = first_tellings(answer, steps)
@@ -197,7 +197,7 @@ class _RelationTold(ExpectedPoints):
     """The relation that is expected; no point where no words are known for it."""
 
     what = "expected relations"
-    denied = "told the wrong way round"
+    denied = "stated in the opposite direction"
 
     def __init__(self, sample: Sample, expected: Relation, answer: str) -> None:
         self._sample, self._triple = sample, (expected.subject, expected.relation, expected.object)

@@ -112,7 +112,7 @@ def _winner(values: Sequence[Any], asked: int) -> Any:
 
 
 def _no_majority(prompt: Prompt, asked: int) -> ModelError:
-    return ModelError("no-majority", f"{prompt.name}: no verdict has more than half of {asked} votes")
+    return ModelError("no-majority", f"{prompt.name}: no verdict has a majority of {asked} votes")
 
 
 # Keeps the last verdicts of a judge, since several metrics ask the same question about the same sample.
@@ -218,7 +218,7 @@ class Judge:
 
     def __init__(self, *models: ChatModel, votes: int = 1, max_characters: int = MAX_CHARACTERS) -> None:
         if not models:
-            raise UsageError("judge: expected at least one model, got none")
+            raise UsageError("judge: no model given")
         if votes < 1:
             raise UsageError(f"judge: votes: expected at least 1, got {shown(votes)}")
         self.models = models

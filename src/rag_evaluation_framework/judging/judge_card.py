@@ -371,7 +371,7 @@ def _of_pairs(
     towards = {0: 0, 1: 1, 2: -1}
     places = [(towards[first[1]] + towards[second[1]]) / 2 for _, first, second in rows]
     side = "first" if fmean(places) > 0 else "second"
-    fault = f"favours the {side} of two answers"
+    fault = f"favors the {side} of two answers"
     error = stdev(places) / math.sqrt(len(places))
     yield _bias("pairs: position bias", fmean(places), error, len(places), tolerated=0.1, fault=fault)
     wrong = {
@@ -386,7 +386,7 @@ def _of_pairs(
         return
     value = fmean(wrong[True]) - fmean(wrong[False])
     error = math.sqrt(sum(stdev(each) ** 2 / len(each) for each in wrong.values()))
-    fault = f"favours the {'longer' if value > 0 else 'shorter'} of two answers"
+    fault = f"favors the {'longer' if value > 0 else 'shorter'} of two answers"
     yield _bias("pairs: length bias", value, error, len(rows), tolerated=0.1, fault=fault)
 
 
@@ -444,7 +444,7 @@ def late_card(judge: str, folder: Path = FOLDER) -> str | None:
         for name, version in _versions().items()
         if card.prompts.get(name) != version
     ] or [f"texts {card.texts}, now {_texts().version}"]
-    return f"the card of {judge} is older than what it is asked: made with {', '.join(changed)}"
+    return f"the report card of {judge} is outdated: made with {', '.join(changed)}"
 
 
 def calls_of_a_card() -> str:

@@ -272,7 +272,7 @@ def _joined(given: Mapping[str, Any], declared: JudgeSettings | None) -> JudgeSe
     if declared is not None or given.get("models"):
         return replace(declared or JudgeSettings(), **given)
     if any(name in given for name in ("url", "key_env", "votes", "rubric", "budget", "precision", "all")):
-        raise UsageError("expected --judge-model with the other options of a judge, got none")
+        raise UsageError("the options of a judge need --judge-model")
     return None
 
 
@@ -345,7 +345,7 @@ def _model(text: str, settings: JudgeSettings, spending: Spending | None, opened
         if specification.name != "openai":
             if spending is not None and spending.cap is not None:
                 raise UsageError(
-                    f"judge {text}: a cap in money needs prices, which a plug-in's judge has not"
+                    f"judge {text}: a cost cap needs prices, and the judge of a plug-in has none"
                 )
             return _remembered(_judge_of_a_package(specification, settings, opened), settings)
         arguments = dict(specification.arguments)
@@ -556,9 +556,9 @@ class Bound(Protocol):
 
 
 def beyond_reach(demand: Bound, method: str | None) -> str | None:
-    """Return a warning where right answers, by this method, do not reach what is demanded; else ``None``.
+    """Return a warning if correct answers, by this method, miss the threshold; else ``None``.
 
-    Where those of one source do, there is nothing to warn about.
+    If those of one source meet it, there is no warning.
     """
     name, bound = demand.metric.partition("(")[0], demand.bound
     cards = [card for card in method_cards() if card.name == method]
@@ -570,7 +570,8 @@ def beyond_reach(demand: Bound, method: str | None) -> str | None:
     low, high = f"{min(figures):.2f}", f"{max(figures):.2f}"
     judged = " or a judge (--judge-model MODEL)" if "judge" in parse_metric(name).metric.methods else ""
     return (
-        f"{demand.metric} {demand.operator} {bound:g} is out of reach: right answers score "
-        f"{low if low == high else f'{low} to {high}'} by words (rag-eval list methods {name}); use a "
-        f"{'lower' if demand.operator == '>=' else 'higher'} threshold{judged}"
+        f"{demand.metric} {demand.operator} {bound:g} may fail correct answers: by word overlap they "
+        f"typically score {low if low == high else f'{low}–{high}'}. Use a "
+        f"{'lower' if demand.operator == '>=' else 'higher'} threshold{judged}. "
+        f"Details: rag-eval list methods {name}"
     )

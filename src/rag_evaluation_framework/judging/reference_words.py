@@ -103,7 +103,7 @@ def _compare(said: str, wanted: Sequence[str], question: str, contexts: Sequence
     if any(_is_part(said, each) for each in wanted):
         return WordFinding("partly_matches", "states a part of the reference and nothing else", share=share)
     leaning: Kind = "matches" if share >= _MOST else "partly_matches" if share >= _HALF else "contradicts"
-    return WordFinding("undecided", "words cannot tell", leaning, share)
+    return WordFinding("undecided", "word overlap cannot decide", leaning, share)
 
 
 def _compare_reply(said: str, reference: str, question: str, contexts: Sequence[str]) -> WordFinding:

@@ -383,7 +383,7 @@ def decide(
     if found is None:
         found = _decide_by_judge_or_words(evidence, has_checks=bool(checks))
         if evidence.is_unsupported_by_judge and not found.is_wrong:  # line 12
-            found = AnswerVerdict("unsupported", "judge", "makes a claim that its contexts do not support")
+            found = AnswerVerdict("unsupported", "judge", "makes a claim that no retrieved passage supports")
     return replace(found, flags=flags) if flags else found
 
 
@@ -396,7 +396,7 @@ def _decide_by_own_metrics(decisions: Mapping[str, State | None]) -> AnswerVerdi
     worst = min(states, key=_WORST_FIRST.index)
     if _GRADES.get(worst, "wrong") == "wrong" or len({_GRADES.get(state) for state in states}) == 1:
         return AnswerVerdict(worst, "metric", names)
-    return AnswerVerdict("not_judged", "metric", f"{names}: no common verdict")
+    return AnswerVerdict("not_judged", "metric", f"{names}: verdicts differ")
 
 
 def _decide_expected_refusal(evidence: AnswerEvidence) -> AnswerVerdict | None:
@@ -411,7 +411,7 @@ def _decide_expected_refusal(evidence: AnswerEvidence) -> AnswerVerdict | None:
     if found.kind == "refuses":
         return AnswerVerdict("correct_refusal", found.by, AS_EXPECTED)
     if found.kind == "answers":
-        return AnswerVerdict("missed_refusal", found.by, "answers what it should refuse")
+        return AnswerVerdict("missed_refusal", found.by, "answers a question that it should refuse")
     return AnswerVerdict("not_judged", found.by, found.why, leaning="missed_refusal")
 
 
@@ -426,7 +426,7 @@ def _decide_by_judge_or_words(evidence: AnswerEvidence, *, has_checks: bool) -> 
     if evidence.is_no_answer and (found := _decide_refusal(evidence, has_checks)) is not None:  # line 9
         return found
     if language := evidence.unmeasured_language:
-        return AnswerVerdict("not_judged", "words", f"words were not measured on {language}")
+        return AnswerVerdict("not_judged", "words", f"word overlap was not measured on {language}")
     by_key = evidence.key  # line 10
     if by_key is not None and (by_key.kind in _OF_FINDINGS or not evidence.references):
         return _of_finding(by_key)
@@ -434,7 +434,7 @@ def _decide_by_judge_or_words(evidence: AnswerEvidence, *, has_checks: bool) -> 
         by_words = evidence.words
         return _of_finding(by_words if by_key is None or by_words.kind in _OF_FINDINGS else by_key)
     if evidence.compares_contexts:  # line 13
-        return AnswerVerdict("not_judged", "words", "only its contexts could be compared")
+        return AnswerVerdict("not_judged", "words", "only its retrieved passages could be compared")
     return AnswerVerdict("not_judged", None, NOTHING_TO_JUDGE_BY)  # line 14
 
 
@@ -448,7 +448,7 @@ def _decide_refusal(evidence: AnswerEvidence, has_checks: bool) -> AnswerVerdict
     if not evidence.refuses:
         return AnswerVerdict("not_judged", by, "asks back")
     if evidence.states_reference:
-        return AnswerVerdict("not_judged", by, "refuses, yet states the expected answer", leaning="correct")
+        return AnswerVerdict("not_judged", by, "refuses but states the expected answer", leaning="correct")
     if evidence.states_nothing_else:
         return AnswerVerdict("wrong_refusal", by, "refuses although an answer is expected")
     return None

@@ -56,25 +56,25 @@ from rag_evaluation_framework.text.sentences import sentence_spans
 
 _TOOL = "rag-eval annotate"
 _KEYS = {
-    "j k s": "next, previous, and next again: skip",
-    "c p w": "the answer is correct, partly correct or wrong; again takes it back",
-    "1 … 5": "score the marked criterion and go on to the next",
-    "u": "the marked sentence is unsupported, or not",
-    ", .": "choose the sentence",
-    "y n": "the marked citation supports what it follows, or does not",
-    "0": "nothing in the documents answers the question",
-    "Enter": "done with this item, on to the next; in the document: mark the selection as relevant",
-    "d": "go into the document; there:",
-    "← →": "by character, with Ctrl by word, with Alt by sentence",
-    "↑ ↓": "by paragraph",
-    "Shift": "with these, selects",
-    "s": "selects the sentence at the caret",
-    "Delete": "removes the mark at the caret",
-    "Esc": "drops the selection, then leaves the document",
-    "?": "this list",
+    "j k s": "next, previous, skip",
+    "c p w": "label the answer correct, partly correct or wrong; press again to undo",
+    "1 … 5": "score the selected criterion and move to the next",
+    "u": "mark the selected sentence as unsupported, or undo",
+    ", .": "select a sentence",
+    "y n": "the selected citation supports its sentence, or does not",
+    "0": "no passage in the documents answers the question",
+    "Enter": "finish this item; in the document: mark the selection as relevant",
+    "d": "move to the document; there:",
+    "← →": "move by character; with Ctrl by word, with Alt by sentence",
+    "↑ ↓": "move by paragraph",
+    "Shift": "hold while moving to select",
+    "s": "select the sentence at the caret",
+    "Delete": "remove the mark at the caret",
+    "Esc": "clear the selection, then leave the document",
+    "?": "list of keys",
 }
 _SHOWN_QUESTION = 240
-_UNREAD = "the documents are not at hand: --corpus names their folder"
+_UNREAD = "the documents are missing. Set their folder with --corpus"
 _OWN_FIELDS = (
     "justification",
     "unsupported_sentences",
@@ -186,7 +186,7 @@ class AnnotationDesk:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         if not items:
-            raise UsageError("expected questions to annotate, got none")
+            raise UsageError("the dataset contains no questions to annotate")
         if not documents and all(item.answer is None for item in items):
             raise UsageError(f"nothing to annotate: there are no answers, and {_UNREAD}")
         self._items = {item.key: item for item in items}

@@ -388,7 +388,7 @@ def interval_text(interval: Interval | None, value: float | None = 0.0) -> str:
 
 
 def interval_header(confidence: float = 0.95) -> str:
-    return f"{100 * confidence:g}% interval"
+    return f"{100 * confidence:g}% CI"
 
 
 def difference(value: float | None, interval: Interval | None = None) -> str:
@@ -459,35 +459,35 @@ def bar(value: float, largest: float, *, size: int = 30, plain: bool = False) ->
     return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
 
-# By what a figure was made, in one word; the long name is for details.
+# The method of a figure in short; the long name is for details.
 _BY = {
-    "lexic": "words",
+    "lexic": "word overlap",
     "exact": "exact",
-    "embed": "meaning",
+    "embed": "embedding",
     "timing": "timing",
-    "thresh": "bounds",
+    "thresh": "threshold",
     "trace": "trace",
     "verdict": "verdict",
 }
 
 
 def by(method: str) -> str:
-    """Return the word for a method: words, exact, meaning, model, judge, timing, trace or verdict."""
+    """Return the name of a method, such as ``word overlap``, ``LLM judge`` or ``timing``."""
     known = next((word for begins, word in _BY.items() if method.startswith(begins)), None)
     if known is not None:
         return known
-    return "judge" if "judge" in method else "agent" if method.startswith("reported") else "model"
+    return "LLM judge" if "judge" in method else "agent" if method.startswith("reported") else "local model"
 
 
 _MEANINGS: Mapping[str, str] = {
-    "faithfulness": "supported by what was retrieved",
-    "claim_recall": "of the expected answer, said",
-    "claim_precision": "of what it says, expected",
-    "hit": "a right document came",
-    "refusal_recall": "declined where it should",
-    "over_refusal": "declined where it could answer",
-    "string_match": "the expected text is in the answer",
-    "latency": "milliseconds an answer took",
+    "faithfulness": "share of claims supported by the retrieved passages",
+    "claim_recall": "share of the expected claims in the answer",
+    "claim_precision": "share of the answer's claims that were expected",
+    "hit": "an expected document was retrieved",
+    "refusal_recall": "refused when it should",
+    "over_refusal": "refused when it could answer",
+    "string_match": "the answer contains the expected text",
+    "latency": "milliseconds per answer",
 }
 
 
@@ -635,7 +635,7 @@ class Screen(msgspec.Struct):
 
     def steps(self, commands: Iterable[tuple[str, str]]) -> None:
         """Add what can be done now: a command or a sentence, and what for."""
-        several, label = list(commands), "next:"
+        several, label = list(commands), "Next:"
         room = self.width - cells(label) - 1
         sizes = [(cells(self.clean(command)), cells(self.clean(purpose))) for command, purpose in several]
         width = max((size for size, purpose in sizes if purpose and size + 6 + purpose <= room), default=0)

@@ -17,8 +17,8 @@ from rag_evaluation_framework.statistics.prediction_powered import CorrectedEsti
 
 _SOURCES = {
     "given": "given",
-    "yes or no": "the metric says yes or no",
-    "half": "half, for want of labels",
+    "yes or no": "binary metric",
+    "half": "0.5 (too few labels)",
     "suggested": "suggested by {rule}, cross-validated",
 }
 
@@ -27,14 +27,14 @@ def describe_calibration(report: Calibration, *, confidence: float = 0.95) -> bl
     """Add what matched, the agreement, the thresholds, the corrected figures, and what to make of them."""
     yield blocks.prose(f"{blocks.one_line(report.run)}: {matching(report.match)}", hang=2)
     yield blocks.GAP
-    yield blocks.prose("agreement with people")
+    yield blocks.prose("Agreement with human labels")
     yield from _agreement(report)
     if any(metric.threshold for metric in report.metrics):
         yield blocks.GAP
-        yield blocks.prose("called yes or no")
+        yield blocks.prose("Agreement of yes and no")
         yield from _thresholds(report)
     yield blocks.GAP
-    yield blocks.prose("what people would say of the whole run")
+    yield blocks.prose("Estimated human rating of the whole run")
     yield from _corrected(report, confidence)
     yield blocks.GAP
     for note in notes(report):
@@ -50,9 +50,9 @@ def _describe_manifest_lines(report: Calibration) -> blocks.Blocks:
     """Add the lines of a manifest that hold later runs to what people said of this one."""
     validated = [metric for metric in report.metrics if metric.is_validated]
     if not validated:
-        yield blocks.prose("These labels show no metric reliable enough for a threshold in agent.yaml.")
+        yield blocks.prose("With these labels, no metric is reliable enough for a threshold in agent.yaml.")
         return
-    yield blocks.prose("To hold later runs to the level of this one, put these lines in agent.yaml:")
+    yield blocks.prose("To require this level of later runs, add these lines to agent.yaml:")
     yield blocks.prose("spec:", indent=2)
     yield blocks.prose("evaluation:", indent=4)
     yield blocks.prose("thresholds:", indent=6)
@@ -69,15 +69,15 @@ def _describe_model_lines(model: ModelBand) -> blocks.Blocks:
     """Add when a local model decides like people, and the line of a manifest that lets it."""
     if model.low is None or model.high is None:
         yield blocks.prose(
-            f"{model.labeled:,} labeled answers do not show when {model.model} decides like people; at least "
-            "50 are needed."
+            f"{model.labeled:,} labeled answers are too few to calibrate {model.model}; at least 50 are "
+            "required."
         )
         return
     share = f"{model.decided:,} of {counted(model.labeled, 'labeled answer')}"
     yield blocks.prose(
-        f"{model.model} decides {share}, at most 10% of them otherwise than people (95% bound)."
+        f"{model.model} decides {share}, and at most 10% of those differently from human labels (95% bound)."
     )
-    yield blocks.prose("To let it decide answers, put this line in agent.yaml, under spec.evaluation:")
+    yield blocks.prose("To let it decide answers, add this line to spec.evaluation in agent.yaml:")
     yield blocks.prose(f"support: entailment(path=…, low={model.low:g}, high={model.high:g})", indent=2)
 
 
@@ -86,7 +86,7 @@ def _agreement(report: Calibration) -> blocks.Blocks:
         [
             ("metric", metric.metric),
             (
-                blocks.Column("by", leaves=blocks.BY),
+                blocks.Column("method", leaves=blocks.BY),
                 blocks.by(metric.method) if metric.method else blocks.NOTHING,
             ),
             (blocks.Column("label", leaves=blocks.COUNT), metric.field),
@@ -95,7 +95,7 @@ def _agreement(report: Calibration) -> blocks.Blocks:
             (blocks.Column("Pearson", leaves=blocks.SIZE), estimate_text(metric.pearson)),
             ("AUROC", estimate_text(metric.auroc)),
             ("kappa", "–" if metric.threshold is None else estimate_text(metric.threshold.kappa)),
-            (blocks.Column("people", leaves=blocks.DIFFERENCE), _people(metric.people_on_yes)),
+            (blocks.Column("annotators", leaves=blocks.DIFFERENCE), _people(metric.people_on_yes)),
         ]
         for metric in report.metrics
     )
@@ -114,9 +114,9 @@ def _thresholds(report: Calibration) -> blocks.Blocks:
         rows.append(
             [
                 ("metric", metric.metric),
-                ("yes", str(found.threshold)),
-                (blocks.right("yes: right/wrong", leaves=blocks.COUNT), called_yes),
-                (blocks.right("no: wrong/right", leaves=blocks.COUNT), called_no),
+                ("yes if", str(found.threshold)),
+                (blocks.right("yes: TP/FP", leaves=blocks.COUNT), called_yes),
+                (blocks.right("no: FN/TN", leaves=blocks.COUNT), called_no),
                 ("precision", estimate_text(figures.precision)),
                 ("recall", estimate_text(figures.recall)),
                 (blocks.Column("F1", leaves=blocks.BY), estimate_text(figures.f1)),
@@ -156,12 +156,12 @@ def _corrected_row(
     return [
         ("metric", metric.metric),
         (blocks.Column("figure", flexible=True), what),
-        (blocks.right("metric says", leaves=blocks.BY), says),
+        (blocks.right("metric value", leaves=blocks.BY), says),
         (blocks.right("corrected"), blocks.figure(estimate.value, estimate.interval)),
         (header, blocks.interval_text(estimate.interval, estimate.value)),
-        (blocks.right("labels alone", leaves=blocks.COUNT), blocks.figure(estimate.labels_value)),
+        (blocks.right("labels only", leaves=blocks.COUNT), blocks.figure(estimate.labels_value)),
         (blocks.Column(header, leaves=blocks.COUNT), of_labels),
-        (blocks.right("as good as", leaves=blocks.SIZE), counted(round(estimate.effective_labels), "label")),
+        (blocks.right("effective n", leaves=blocks.SIZE), counted(round(estimate.effective_labels), "label")),
     ]
 
 

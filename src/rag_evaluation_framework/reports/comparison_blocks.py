@@ -10,6 +10,7 @@ from rag_evaluation_framework.reports.facts import compared_rows
 from rag_evaluation_framework.reports.messages.comparison_sentences import (
     called,
     comparison_sentence,
+    decided_by,
     left_out_sentences,
     short_names,
     sorts_sentence,
@@ -30,7 +31,7 @@ def describe_comparison(
     slice_by: str | None = None,
     runs: Path = DEFAULT_RUNS_DIRECTORY,
 ) -> blocks.Blocks:
-    """Add the verdict, the answers that changed, the figures and the way on."""
+    """Add the verdict, the answers that changed, the figures and the next steps."""
     names = short_names([comparison.baseline, *comparison.contenders])
     several = len(comparison.contenders) > 1
     for name, called_here in names.items():
@@ -57,7 +58,9 @@ def describe_comparison(
     if comparison.warnings:
         yield blocks.GAP
     for warning in comparison.warnings:
-        yield blocks.prose(blocks.Styled("warning: ", blocks.DOUBT), f"compared anyway: {warning}", hang=9)
+        yield blocks.prose(
+            blocks.Styled("warning: ", blocks.DOUBT), f"compared despite a difference: {warning}", hang=9
+        )
     yield blocks.GAP
     yield blocks.Steps(_way_on(comparison, names, everything=everything, runs=runs))
 
@@ -67,7 +70,7 @@ def comparison_headline(
 ) -> blocks.Headline:
     """Return what may be claimed of a contender, by default of the only one, and what answers share."""
     traits = () if changes is None else changes.traits[: 1 if of else 2]
-    lines = tuple(map(trait_sentence, traits))
+    lines = (*decided_by(comparison, changes), *map(trait_sentence, traits))
     said = comparison_sentence(comparison, changes)
     return blocks.Headline.of_sentence(said, lines=lines, of=of, hang=2 if of else 0)
 
@@ -113,7 +116,7 @@ def _describe_metrics(comparison: Comparison, names: dict[str, str], *, details:
             [
                 ("metric", each.metric),
                 (blocks.Column("run", leaves=0 if several else blocks.BY), names[each.of] if several else ""),
-                (blocks.right("base" if several else base), each.before),
+                (blocks.right("baseline" if several else base), each.before),
                 (blocks.right("now" if several else now), each.now),
                 ("difference", blocks.aligned(each.difference)),
                 (blocks.PICTURE, each.picture),
@@ -121,23 +124,21 @@ def _describe_metrics(comparison: Comparison, names: dict[str, str], *, details:
                     (blocks.right(name, leaves=blocks.COUNT), f"{count:,}")
                     for name, count in zip(("better", "same", "worse"), each.counts, strict=True)
                 ),
-                ("verdict", each.finding),
-                (blocks.Column("by", leaves=blocks.BY), each.by),
+                ("result", each.finding),
+                (blocks.Column("method", leaves=blocks.BY), each.by),
                 *_detail_cells(test, leaves=blocks.BY, joins=blocks.WIDEST),
             ]
             for each, test in zip(rows, comparison.metrics, strict=True)
         ),
         summary=f"Figures: {'; '.join(map(str, rows))}",
     )
-    tested = blocks.number_word(len(rows))
     if len(rows) > 1:
         yield blocks.prose(
-            f"An interval is for one metric alone; the verdict allows for {tested} being tested at once.",
-            indent=2,
+            f"Intervals are per metric; verdicts are corrected for {len(rows):,} comparisons.", indent=2
         )
     if comparison.unshared_metrics:
         unshared = ", ".join(comparison.unshared_metrics)
-        yield blocks.aside(f"scored in one run alone, so not compared: {unshared}")
+        yield blocks.aside(f"Not compared, scored in one run only: {unshared}")
     if details:
         yield from _describe_details(comparison, names)
 
@@ -147,7 +148,7 @@ def _detail_cells(each: MetricComparison, *, leaves: int = 0, joins: int = 0) ->
     cells_of = {
         "p": blocks.probability_text(each.p_adjusted),
         "effect": blocks.difference(each.effect_size),
-        "visible from": "> 1" if is_out_of_reach else blocks.figure(each.visible_from),
+        "MDD": "> 1" if is_out_of_reach else blocks.figure(each.visible_from),
     }
     return [(blocks.right(name, leaves=leaves, joins=joins), cell) for name, cell in cells_of.items()]
 
@@ -165,12 +166,12 @@ def _describe_details(comparison: Comparison, names: dict[str, str]) -> blocks.B
         for each in comparison.metrics
     )
     notes = [
-        "p is corrected by Holm's method over everything that is tested; effect is Cohen's d of the "
-        "differences; visible from is the difference that so many answers show four times in five."
+        "p: corrected for all comparisons by Holm's method; effect: Cohen's d of the differences; "
+        "MDD: minimum detectable difference with these answers at 80% power."
     ]
     notes += [
         f"answers of {names[changes.contender]}: p {blocks.probability_text(changes.p_value)} "
-        f"(exact, mid-p, both ways); significant up to {changes.level:g}"
+        f"(exact, mid-p, two-sided); significant if at most {changes.level:g}"
         for changes in comparison.answers
         if changes.is_tested
     ]
@@ -184,7 +185,7 @@ def _describe_slices(
     groups = changes.slices.get(kind, {})
     yield blocks.GAP
     if not groups:
-        yield blocks.prose(f"no answer has a {kind.replace('_', ' ')}", indent=2)
+        yield blocks.prose(f"No answer has a {kind.replace('_', ' ')}.", indent=2)
         return
     metrics = list(dict.fromkeys(each.metric for each in comparison.metrics))
     of = f" of {names[changes.contender]}" if len(comparison.contenders) > 1 else ""
@@ -209,7 +210,7 @@ def _describe_slices(
                 ]
             )
     yield blocks.table(rows)
-    yield blocks.prose("Groups are only looked at: none of these differences is tested.", indent=2)
+    yield blocks.prose("The differences of the groups are not tested for significance.", indent=2)
 
 
 def _way_on(
@@ -217,13 +218,10 @@ def _way_on(
 ) -> Iterator[tuple[str, str]]:
     first, others = names[comparison.baseline], [names[each] for each in comparison.contenders]
     if any(each in ("before", "now") or " " in each for each in (first, *others)):
-        return  # not what a command would find them by
+        return  # no command finds runs by these names
     if len(others) > 1:
-        yield f"rag-eval compare {first} {others[0]}{in_runs(runs)}", "two of them, answer by answer"
+        yield f"rag-eval compare {first} {others[0]}{in_runs(runs)}", "compare the answers of two runs"
     elif not everything and any(each.worse or each.better for each in comparison.answers):
-        yield f"rag-eval compare {first} {others[0]} --all{in_runs(runs)}", "all that changed, side by side"
+        yield f"rag-eval compare {first} {others[0]} --all{in_runs(runs)}", "show every changed answer"
     if all(name.startswith("eval_run_") for name in (comparison.baseline, *comparison.contenders)):
-        yield (
-            f"rag-eval report {first} {' '.join(others)}{in_runs(runs)}",
-            "the same as a page, with every answer",
-        )
+        yield (f"rag-eval report {first} {' '.join(others)}{in_runs(runs)}", "write an HTML comparison")

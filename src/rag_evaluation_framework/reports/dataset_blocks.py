@@ -33,9 +33,9 @@ def describe_agreement(report: AgreementReport) -> blocks.Blocks:
     """Add the figures, then the pairs and the queries that agree least."""
     annotators = f"{counted(len(report.annotators), 'annotator')} ({', '.join(report.annotators)})"
     queries = counted(report.n_queries, "query", "queries")
-    yield blocks.prose(f"{annotators}, {queries}, {report.n_shared:,} of them annotated by two or more")
+    yield blocks.prose(f"{annotators}, {queries}, {report.n_shared:,} annotated by at least 2")
     if not report.figures:
-        yield blocks.prose("no query has two annotators: nothing to compare")
+        yield blocks.prose("No query has 2 annotators, so there is no agreement to compute.")
         return
     yield blocks.GAP
     yield from _agreement_figures(report)
@@ -64,12 +64,12 @@ def _agreement_figures(report: AgreementReport) -> blocks.Blocks:
         for each in report.figures
     )
     for method in dict.fromkeys(each.interval.method for each in report.figures if each.interval):
-        yield blocks.aside(f"intervals: {method}, over queries")
+        yield blocks.aside(f"95% CI: {method}, over queries")
     if any(each.value is None for each in report.figures):
-        defined = "so agreement beyond chance is not defined"
-        yield blocks.aside(f"–: everybody always says the same, {defined}")
+        defined = "so chance-corrected agreement is undefined"
+        yield blocks.aside(f"–: all annotators always agree, {defined}")
     if any(each.value is not None and each.interval is None for each in report.figures):
-        yield blocks.aside("no interval: too few queries, or too alike, to tell how far off it is")
+        yield blocks.aside("no 95% CI: too few queries, or their values are too similar")
 
 
 def _target(each: AgreementFigure) -> blocks.Piece:
@@ -86,7 +86,7 @@ def _least_alike(report: AgreementReport) -> Iterator[tuple[str, list[list[block
     column, count = partial(blocks.Column, flexible=True), partial(blocks.right, leaves=blocks.COUNT)
     if len(report.pairs) > 1:
         yield (
-            "pairs that agree least first",
+            "pairs, lowest agreement first",
             [
                 [
                     (column("annotators"), " – ".join(pair.pair)),
@@ -100,13 +100,13 @@ def _least_alike(report: AgreementReport) -> Iterator[tuple[str, list[list[block
         )
     if report.queries and report.queries[0].jaccard < 1.0:
         yield (
-            "queries whose marked characters agree least first",
+            "queries, lowest overlap of marked characters first",
             [
                 [
                     (column("query"), query.query_id),
                     (count("annotators"), str(query.n_annotators)),
                     (blocks.right("Jaccard"), blocks.figure(query.jaccard)),
-                    (column("furthest apart"), " – ".join(query.furthest_pair)),
+                    (column("largest gap"), " – ".join(query.furthest_pair)),
                     (blocks.right("Jaccard"), blocks.figure(query.furthest_jaccard)),
                 ]
                 for query in report.queries
@@ -115,7 +115,7 @@ def _least_alike(report: AgreementReport) -> Iterator[tuple[str, list[list[block
         )
     if report.scores and report.scores[0].difference > 0.0:
         yield (
-            "answers whose scores differ most first",
+            "answers, largest difference of scores first",
             [
                 [
                     (column("query"), row.query_id),
@@ -164,7 +164,7 @@ def _head(overview: Overview) -> blocks.Blocks:
             named = ", ".join(overview.unreadable[:_SHOWN_FILES])
             more = ", …" if len(overview.unreadable) > _SHOWN_FILES else ""
             unread = counted(len(overview.unreadable), "file")
-            yield blocks.prose(f"{unread} whose text cannot be read: {named}{more}", hang=2)
+            yield blocks.prose(f"cannot read the text of {unread}: {named}{more}", hang=2)
         return
     known = [overview.dialect, overview.dataset_id, overview.version]
     having = ", ".join(f"{count:,} with {_words(what)}" for what, count in overview.having.items())
@@ -205,14 +205,14 @@ def _counts_table(label: str, counts: Sequence[tuple[str, int]], samples: int) -
         [
             (blocks.Column(label, flexible=True), value),
             (blocks.right("count"), f"{count:,}"),
-            (blocks.right("share"), f"{100 * count / samples:.1f} %"),
+            (blocks.right("share"), f"{100 * count / samples:.1f}%"),
             (blocks.Column("", leaves=blocks.BAR), blocks.Bar(count / largest, _BAR_CELLS)),
         ]
         for value, count in counts[:_SHOWN_VALUES]
     )
     more = len(counts) - _SHOWN_VALUES
     if more > 0:
-        yield blocks.prose(f"and {counted(more, 'more value')}", indent=2)
+        yield blocks.prose(f"{counted(more, 'more value')}", indent=2)
 
 
 def _coverage(coverage: Coverage) -> blocks.Blocks:
@@ -239,16 +239,16 @@ def describe_judge_card(card: JudgeCard, path: str) -> blocks.Blocks:
     """Show what is wrong with a judge, and what was measured of it."""
     verdict = "; ".join(card.faults)
     yield blocks.prose(
-        f"{card.judge} {verdict}" if verdict else f"{card.judge} passes: no fault was shown", hang=2
+        f"{card.judge} {verdict}" if verdict else f"{card.judge} passes: no fault was found", hang=2
     )
     yield blocks.GAP
     yield blocks.table(
         [
             ("figure", each.name),
             (blocks.right("value"), f"{each.value:.2f}"),
-            (blocks.right("95% interval"), f"[{each.low:.2f}, {each.high:.2f}]"),
+            (blocks.right(blocks.interval_header()), f"[{each.low:.2f}, {each.high:.2f}]"),
             (blocks.right("n"), f"{each.n:,}"),
-            ("", blocks.Styled("✗ fault", blocks.BAD) if each.fault else ""),
+            ("result", blocks.Styled("✗ fault", blocks.BAD) if each.fault else ""),
         ]
         for each in card.figures
     )
@@ -259,7 +259,7 @@ def describe_judge_card(card: JudgeCard, path: str) -> blocks.Blocks:
     told += [f"unusable replies: {failed}"] if failed else []
     yield blocks.prose(", ".join(told), hang=2)
     versions = ", ".join(f"{name} {version}" for name, version in card.prompts.items())
-    yield blocks.prose(f"kept as {path} for the prompts {versions}", hang=2)
+    yield blocks.prose(f"saved as {path} for the prompts {versions}", hang=2)
 
 
 # The outcome of generating questions: how many, of which kinds, what was rejected and why, what it cost.
@@ -302,19 +302,18 @@ def generation_document(summary: GenerationSummary) -> dict[str, Any]:
 
 
 def describe_generation(summary: GenerationSummary) -> blocks.Blocks:
-    """Add how many questions there are, some to judge by eye, and what was turned down and why."""
+    """Add how many questions there are, some to judge by eye, and what was rejected and why."""
     dataset = summary.dataset
     generator = dataset.metadata.get("generator", {})
     model = generator.get("model")
-    about = f"{counted(len(dataset), 'question')} about {counted(summary.documents, 'document')}"
+    questions = counted(len(dataset), f"{'LLM-generated' if model else 'rule-based'} question")
     level = str(dataset.metadata.get("level"))
-    truth = {"token": "the exact passage", "chunk": "the chunk"}.get(level, "the document")
-    made = f"made by {model}" if model else "made by rules"
-    yield blocks.prose(f"{about}, each with {truth} that answers it; {made}", hang=2)
+    expected = {"token": "passage", "chunk": "chunk"}.get(level, "document")
+    about = f"{questions} about {counted(summary.documents, 'document')}, each with its expected {expected}"
+    yield blocks.prose(f"{about}; model {model}" if model else about, hang=2)
     if len(dataset) < (asked_for := _asked_for(summary)):
         yield blocks.prose(
-            f"{asked_for:,} were asked for: {asked_for - len(dataset):,} fewer, for the reasons below",
-            indent=2,
+            f"You asked for {counted(asked_for, 'question')}; rag-eval generated {len(dataset):,}.", indent=2
         )
     if len(dataset):
         yield blocks.GAP
@@ -324,11 +323,11 @@ def describe_generation(summary: GenerationSummary) -> blocks.Blocks:
             f"{counted(unanswerable, 'question has', 'questions have')} no answer in the documents", indent=2
         )
     yield blocks.GAP
-    for label, told in (("turned down", turned_down(summary.drafts)), ("flagged", flagged(summary.drafts))):
+    for label, told in (("rejected", turned_down(summary.drafts)), ("flagged", flagged(summary.drafts))):
         if told:
             yield blocks.Labelled(label, told, indent=2, hang=15, lines=12)
     if not model and len(dataset):
-        yield blocks.aside(f"Made by rules: {POOR_BY_RULES}. Read them before use.")
+        yield blocks.aside(f"Rule-based questions: {POOR_BY_RULES}. Review these before use.")
     if (usage := summary.usage) is not None:
         cost = f", {blocks.money(usage.cost_usd)}" if usage.cost_usd is not None else ""
         yield blocks.prose(
@@ -340,12 +339,12 @@ def describe_generation(summary: GenerationSummary) -> blocks.Blocks:
         yield blocks.prose("wrote " + ", ".join(summary.written), hang=2)
     if summary.written and len(dataset) and summary.folder is not None and summary.upload is None:
         step = f"rag-eval retrieval {summary.folder} --dataset {quote(summary.written[0])}"
-        yield blocks.Steps([(step, "which chunker finds the passages")])
+        yield blocks.Steps([(step, "compare chunkers on these questions")])
     if summary.dataset_name is not None:
-        yield blocks.prose(f"evaluations find it by the name {summary.dataset_name}", hang=2)
+        yield blocks.prose(f"dataset name for evaluations: {summary.dataset_name}", hang=2)
     if (upload := summary.upload) is not None:
         sent = f"{upload.added:,} added, {upload.updated:,} updated, {upload.unchanged:,} unchanged"
-        others = f"; {upload.others:,} there that are not of this dataset" if upload.others else ""
+        others = f"; {upload.others:,} others in the remote dataset" if upload.others else ""
         yield blocks.prose(f"LangSmith: {sent}{others}", hang=2)
 
 
@@ -414,7 +413,7 @@ def _drawn_row(sample: Sample) -> dict[str, Any]:
 def describe_samples(found: Drawn, path: Path, *, seed: int, full: bool) -> blocks.Blocks:
     """Add each sample drawn: where it is, what is asked, what is expected, what it rests on."""
     yield blocks.prose(
-        f"{len(found.samples):,} of {counted(found.total, 'record')} of {path}, drawn with seed {seed}",
+        f"{len(found.samples):,} of {counted(found.total, 'sample')} of {path}, selected with seed {seed}",
         hang=2,
     )
     lines = 1_000_000 if full else 2
@@ -429,6 +428,6 @@ def describe_samples(found: Drawn, path: Path, *, seed: int, full: bool) -> bloc
         for number, (text, source) in enumerate(zip(row["contexts"], sources, strict=True), start=1):
             yield blocks.Labelled(f"context {number}", f"{source}: {text}" if source else text, lines=lines)
         for text in row["reference_contexts"]:
-            yield blocks.Labelled("true text", text, lines=lines)
+            yield blocks.Labelled("expected text", text, lines=lines)
         if row["relevant"]:
             yield blocks.Labelled("relevant", ", ".join(row["relevant"]))

@@ -89,17 +89,17 @@ _MAIN_FIGURES = {
 _BAR_CELLS = 20
 _ALL_IN_FULL, _IN_FULL, _ASKED = 4, 3, 3
 _TOOLS = {
-    "deepeval": "a file of deepeval",
-    "inspect": "a file of inspect_ai",
-    "langfuse": "an export of Langfuse",
-    "langsmith": "an export of LangSmith",
-    "langsmith-export": "an export of LangSmith",
-    "openai-evals": "a file of OpenAI evals",
-    "phoenix": "an export of Phoenix",
-    "promptfoo": "a file of promptfoo",
+    "deepeval": "a deepeval file",
+    "inspect": "an inspect_ai file",
+    "langfuse": "a Langfuse export",
+    "langsmith": "a LangSmith export",
+    "langsmith-export": "a LangSmith export",
+    "openai-evals": "an OpenAI evals file",
+    "phoenix": "a Phoenix export",
+    "promptfoo": "a promptfoo file",
     "ragas": "ragas 0.2+",
     "ragas-0.1": "ragas 0.1",
-    "squad-rows": "SQuAD as Hugging Face has it",
+    "squad-rows": "SQuAD (Hugging Face layout)",
     "traces": "traces in OTLP JSON",
 }
 """What the formats of other tools are called."""
@@ -113,7 +113,7 @@ def describe_evaluation(
     everything: bool = False,
     reading: bool = True,
 ) -> blocks.Blocks:
-    """Add what was read of rows, the verdict, the answers behind it, the figures, the runs, the way on."""
+    """Add the fields of rows, the verdict, the answers behind it, the figures, runs and next steps."""
     verdict, moved = verdict_of(evaluation), evaluation.regressions
     if reading and holds_rows(evaluation):
         yield from describe_reading(reading_of_run(evaluation))
@@ -182,7 +182,7 @@ def _figures(evaluation: Evaluation) -> blocks.Blocks:
         and evaluation.verdict.stopped is None
         and not holds_rows(evaluation)
     ):
-        yield blocks.aside(f"no gate: {gate_switch(evaluation)}")
+        yield blocks.aside(f"No gate: {gate_switch(evaluation)}.")
 
 
 def _figures_table(evaluation: Evaluation) -> blocks.Block:
@@ -191,7 +191,7 @@ def _figures_table(evaluation: Evaluation) -> blocks.Block:
     summary = ", ".join(f"{each.metric} {each.value} {each.demand.status}".rstrip() for each in decisive[:6])
     found = [each.figure.interval.confidence for each in rows if each.figure.interval]
     interval = blocks.interval_header(found[-1] if found else 0.95)
-    meant = blocks.Column("it says", leaves=blocks.MEANING, joins=blocks.WIDEST)
+    meant = blocks.Column("meaning", leaves=blocks.MEANING, joins=blocks.WIDEST)
     return blocks.table(
         (
             [
@@ -203,10 +203,10 @@ def _figures_table(evaluation: Evaluation) -> blocks.Block:
                 (blocks.right("value"), each.value),
                 (blocks.Column("", leaves=blocks.BAR, joins=blocks.WIDEST, picture=True), _draw_bar(each)),
                 (interval, each.interval),
-                (blocks.Column("needs", optional=True), each.demand.needs),
-                (blocks.Column(optional=True), each.demand.result),
+                (blocks.Column("threshold", optional=True), each.demand.needs),
+                (blocks.Column("result", optional=True), each.demand.result),
                 (blocks.right("answers", leaves=blocks.COUNT), each.answers),
-                (blocks.Column("by", leaves=blocks.BY), each.by),
+                (blocks.Column("method", leaves=blocks.BY), each.by),
                 (meant, blocks.meaning(each.metric)),
             ]
             for each in rows
@@ -234,11 +234,11 @@ def _gated_table(evaluation: Evaluation) -> blocks.Block:
                 (blocks.right("now"), each.now),
                 ("difference", blocks.aligned(each.difference)),
                 (blocks.PICTURE, each.picture),
-                ("verdict", each.finding),
-                ("needs", each.demand.needs),
-                ("", each.demand.result),
+                ("change", each.finding),
+                (blocks.Column("threshold", leaves=blocks.COUNT + 1), each.demand.needs),
+                ("result", each.demand.result),
                 (blocks.right("answers", leaves=blocks.COUNT), f"{each.moved.n:,}"),
-                (blocks.Column("by", leaves=blocks.BY), each.by),
+                (blocks.Column("method", leaves=blocks.BY), each.by),
             ]
             for each in rows
         ),
@@ -264,14 +264,17 @@ def _golden_table(evaluation: Evaluation) -> blocks.Blocks:
                 (blocks.right("correct"), f"{counts.correct:,}"),
                 (blocks.right("wrong"), f"{counts.wrong:,}"),
                 (blocks.right("not judged", leaves=blocks.COUNT + 3), f"{counts.not_judged:,}"),
-                ("main figure", "" if main is None else _MAIN_FIGURES.get(main.metric, main.metric)),
-                (blocks.right(""), value),
+                ("main metric", "" if main is None else _MAIN_FIGURES.get(main.metric, main.metric)),
+                (blocks.right("value"), value),
                 (blocks.interval_header(), blocks.NOTHING if row is None else row.interval),
-                (blocks.Column("needs", leaves=blocks.COUNT + 2), "" if row is None else row.demand.needs),
-                (blocks.Column("", leaves=blocks.COUNT + 2), "" if row is None else row.demand.result),
-                (blocks.right("passage found", leaves=blocks.DIFFERENCE), found),
-                (blocks.right("supported", leaves=blocks.DIFFERENCE), supported),
-                (blocks.Column("by", leaves=blocks.BY), "" if row is None else row.by),
+                (
+                    blocks.Column("threshold", leaves=blocks.COUNT + 2),
+                    "" if row is None else row.demand.needs,
+                ),
+                (blocks.Column("result", leaves=blocks.COUNT + 2), "" if row is None else row.demand.result),
+                (blocks.right("passage recall", leaves=blocks.DIFFERENCE), found),
+                (blocks.right("faithfulness", leaves=blocks.DIFFERENCE), supported),
+                (blocks.Column("method", leaves=blocks.BY), "" if row is None else row.by),
             ]
         )
     yield blocks.table(rows)
@@ -280,13 +283,13 @@ def _golden_table(evaluation: Evaluation) -> blocks.Blocks:
         if check.metric not in mains and check.bound is not None:
             demand, value = Demand(check), blocks.measure(check.metric, check.value, bound=check.bound)
             of = "" if check.dataset is None else f"{check.dataset}: "
-            yield blocks.aside(f"{of}{check.metric} {value}, needs {demand.needs}: ", demand.result)
+            yield blocks.aside(f"{of}{check.metric} {value}, threshold {demand.needs}: ", demand.result)
 
 
 # Why samples have no score for a metric.
 
 
-# What was done by which method, for those who ask.
+# Methods, tests and counts, for --details.
 
 
 def _details(evaluation: Evaluation) -> blocks.Blocks:
@@ -310,7 +313,7 @@ def _details(evaluation: Evaluation) -> blocks.Blocks:
             yield blocks.Labelled(f"{of.format(name)}contexts", ", ".join(origins), hang=hang)
     moved = evaluation.regressions
     if moved is not None:
-        tests = [f"answers: p {blocks.probability_text(moved.p_value)} (exact, mid-p, one way)"]
+        tests = [f"answers: p {blocks.probability_text(moved.p_value)} (exact, mid-p, one-sided)"]
         tests += [
             f"{each.metric}: p {blocks.probability_text(each.p_adjusted)} (Holm)"
             for each in moved.metrics
@@ -324,7 +327,7 @@ def _details(evaluation: Evaluation) -> blocks.Blocks:
 
 
 def _counted(each: Figure) -> str:
-    told = [f"{each.answers} {'scored' if each.judged is None else 'judged, the others not drawn'}"]
+    told = [f"{each.answers} {'scored' if each.judged is None else 'judged, the others not sampled'}"]
     told += [
         f"{reason.count:,} {'failed' if reason.status == 'failed' else 'not applicable'} "
         f"({blocks.one_line(reason.reason, 120)})"
@@ -424,17 +427,17 @@ def _runs(evaluation: Evaluation) -> blocks.Blocks:
         if shortfall is not None and (len(runs) > 1 or verdict_of(evaluation).word != "incomplete"):
             yield blocks.prose(f"{of}{shortfall}", hang=2)
     if left := [name for name, part in evaluation.parts.items() if not part.has_started]:
-        yield blocks.prose(f"not begun: {', '.join(left)}", hang=2)
+        yield blocks.prose(f"not started: {', '.join(left)}", hang=2)
     for line in reliability_lines(evaluation):
         yield blocks.prose(line, hang=2)
     target = f", agent {blocks.one_line(evaluation.target)}" if evaluation.target else ""
     moved = evaluation.regressions
-    against = "" if moved is None else f", compared with {blocks.one_line(moved.baseline)}"
+    against = "" if moved is None else f", baseline {blocks.one_line(moved.baseline)}"
     if len(runs) == 1:
         part = next(iter(runs.values()))
         if holds_rows(evaluation):
             if evaluation.kept is None:
-                yield blocks.prose(f"kept as {part.head.run_id}{against}", hang=4)
+                yield blocks.prose(f"saved as {part.head.run_id}{against}", hang=4)
             return
         said = f"run {part.head.run_id}{target}, dataset {blocks.one_line(part.name)}{against}"
         yield blocks.prose(blocks.Styled(said, blocks.DIM), hang=4)
@@ -645,7 +648,7 @@ def _without_gate(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
     if answers.flagged and holds_rows(evaluation):
         yield say.flagged_answers(flagged=answers.flagged, total=answers.total)
     if evaluation.head.configuration.get("blame") is False:
-        yield "Causes were not looked for (--no-blame)."
+        yield "Causes were not diagnosed (--no-blame)."
     if counts.failed:
         yield _agent_failed(evaluation)
 
@@ -689,7 +692,10 @@ def _agent_failed(evaluation: Evaluation) -> str:
     for part in evaluation.runs:
         kinds.update(part.counts.failures)
     counts = evaluation.counts
-    return say.agent_failed(failed=counts.failed, total=counts.finished, kinds=dict(kinds.most_common()))
+    noun = "request" if any(part.head.repeats > 1 for part in evaluation.runs) else "question"
+    return say.agent_failed(
+        failed=counts.failed, total=counts.finished, kinds=dict(kinds.most_common()), noun=noun
+    )
 
 
 def holds_rows(evaluation: Evaluation) -> bool:
@@ -713,7 +719,7 @@ def _more_lines(evaluation: Evaluation, verdict: Verdict) -> Iterator[str]:
         yield f"Compared with {one_line(moved.baseline)}: {say.moved_sentence(moved)}."
     if verdict.word == "undecided":
         yield f"UNDECIDED exits with {verdict.exit_code}" + (
-            "; --on-undecided pass lets it pass." if verdict.exit_code else ", as --on-undecided pass says."
+            ". To pass, use --on-undecided pass." if verdict.exit_code else " because of --on-undecided pass."
         )
     yield from say.excused_sentences(verdict)
     yield from _not_compared(evaluation, moved)
@@ -732,9 +738,9 @@ def _not_compared(evaluation: Evaluation, moved: Regressions | None) -> Iterator
     if moved.reason in (None, OTHER_QUESTIONS) and (moved.new or moved.gone):
         new, gone = counted(moved.new, "question is", "questions are"), moved.gone
         baseline, were = say.name_baseline(moved), "was" if gone == 1 else "were"
-        yield f"{new} new since {baseline}; {gone:,} of it {were} not asked."
+        yield f"{new} new since {baseline}; {gone:,} of its questions {were} not asked."
     if moved.unstable:
-        yield f"Unstable, not always as good as before: {_names_of(evaluation, moved.unstable)}."
+        yield f"Unstable, sometimes worse than before: {_names_of(evaluation, moved.unstable)}."
     if moved.unconfirmed and moved.word != "undecided":
         yield f"No longer confirmed: {_names_of(evaluation, moved.unconfirmed)}."
     if moved.was_asked_again:
@@ -781,7 +787,11 @@ def way_on(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     elif verdict.word in ("failed", "undecided"):
         yield from _inspecting(evaluation)
     elif verdict.word == "no gate" and holds_rows(evaluation):
-        yield f"rag-eval show {run}{runs_option}", "show all answers with their retrieved passages"
+        answers = evaluation.answers
+        if answers.failed:
+            yield from _inspecting(evaluation)
+        else:
+            yield f"rag-eval show {run}{runs_option}", "show all answers with their retrieved passages"
         yield f"rag-eval report {run}{runs_option}", "write an HTML report"
     elif verdict.word == "no gate":
         yield from _inspecting(evaluation)

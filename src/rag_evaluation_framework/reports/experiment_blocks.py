@@ -19,14 +19,14 @@ def describe_experiment(result: ExperimentResult) -> blocks.Blocks:
         yield blocks.GAP
         yield blocks.table(rows)
         yield blocks.prose(
-            "Intervals and p hold at every look, however many there are; the first metric alone decides.",
+            "Intervals and p are valid at every look (sequential test); only the first metric decides.",
             indent=2,
         )
     for warning in result.warnings:
         yield blocks.aside(blocks.Styled("warning: ", blocks.DOUBT), warning)
     if result.repeated:
         again = counted(result.repeated, "answer is", "answers are")
-        yield blocks.aside(f"{again} of units that answered before, and not counted again")
+        yield blocks.aside(f"{again} from units that answered before; not counted again")
 
 
 def _rows(result: ExperimentResult, metric: str) -> list[list[blocks.Cell]]:

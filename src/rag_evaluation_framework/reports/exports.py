@@ -55,7 +55,7 @@ def export(evaluation: Evaluation, to: str, path: str | Path | None = None) -> s
         write_text_atomically(path, evaluation.render(_RENDERED[to]))
     else:
         _WRITERS[to](evaluation, path)
-    return f"written to {path}"
+    return f"saved as {path}"
 
 
 def answer_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
@@ -201,7 +201,7 @@ def latex_text(text: str) -> str:
 def latex_table(evaluation: Evaluation) -> str:
     """Return the figures as a table for LaTeX, by the package booktabs."""
     several = len(evaluation.named_runs) > 1
-    heads = [*(["dataset"] if several else []), "metric", "value", "95\\% interval", "answers", "by"]
+    heads = [*(["dataset"] if several else []), "metric", "value", "95\\% CI", "answers", "by"]
     lines = [
         f"% {latex_text(evaluation.head.run_id)}; needs \\usepackage{{booktabs}}",
         *([f"% answers: {evaluation.answers}"] if evaluation.answers.total else []),
@@ -237,8 +237,8 @@ def _qrels(evaluation: Evaluation, path: Path) -> None:
     lines = [f"{query} 0 {document} {grade}\n" for query, document, grade in judged_qrels(evaluation)]
     if not lines:
         raise UsageError(
-            f"qrels: no grades of documents to write; score the run with -m {GRADE} and a judge, from a "
-            "system that names what it retrieves"
+            f"qrels: the run has no document grades. Score it with -m {GRADE} and a judge; the agent must "
+            "name the documents that it retrieves"
         )
     if spaced := next((line for line in lines if len(line.split()) != 4), None):
         raise UsageError(f"qrels: expected ids without spaces, got {spaced.strip()}")

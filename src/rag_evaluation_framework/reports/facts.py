@@ -218,7 +218,7 @@ def verdict_sentence(row: Row, verdict: AnswerVerdict, *, by: str | None = None)
     """Return a verdict in words: the state, why, by whom it was decided, and what was flagged."""
     reason = (row.response.failure is not None and verdict.is_unanswered and row.error) or verdict.why
     told = f"{verdict.name}: {reason}" + (f" ({by})" if by else "")
-    stale = ["its label was given beside another reference: confirm it"] if verdict.to_confirm else []
+    stale = ["its label belongs to an earlier reference: confirm it"] if verdict.to_confirm else []
     return "; ".join([told, *(FLAGS[flag] for flag in verdict.flags), *stale])
 
 
@@ -481,15 +481,11 @@ def in_common(rows: Sequence[Row]) -> str | None:
     needed = Counter(
         each for row in rows for each in needed_names(row) if each not in retrieved_names(row)
     ).most_common(3)
-    who = (
-        f"All {blocks.number_word(count)}"
-        if count == len(rows)
-        else f"{blocks.number_word(count).capitalize()}"
-    )
+    who = f"all {count:,} answers" if count == len(rows) else f"{count:,} of {len(rows):,} answers"
     if not needed:
-        return f"{who} were answered from {name}."
-    need = blocks.listed([f"{each} ({times:,})" for each, times in needed], "or")
-    return f"{who} were answered from {name}; they need {need if len(needed) > 1 else needed[0][0]}."
+        return f"Retrieved first for {who}: {name}."
+    missing = blocks.listed([f"{each} ({times:,})" for each, times in needed], "or")
+    return f"Retrieved first for {who}: {name}; expected {missing if len(needed) > 1 else needed[0][0]}."
 
 
 class ListedCases(msgspec.Struct, frozen=True):
@@ -529,7 +525,7 @@ class Demand(msgspec.Struct, frozen=True):
     def status(self) -> str:
         if self.check is None or not self.needs:
             return ""
-        held = "" if self.check.held == "mean" else f" ({self.check.held.replace('bound', 'end')})"
+        held = "" if self.check.held == "mean" else f" ({self.check.held})"
         excuse = "" if self.check.excuse is None else f" ({self.check.excuse})"
         return f"{self.check.status}{held}{excuse}"
 
@@ -747,7 +743,7 @@ def _describe_needed(row: Row, documents: KeptDocuments) -> blocks.Blocks:
         found = documents.find(span.file)
         text = span.text or ("" if found is None else found.content[span.start : span.end])
         told = f"{span.file} {span.start}–{span.end}" + (f": {text}" if text else "")
-        yield blocks.Labelled("" if place else "needed", told, lines=3)
+        yield blocks.Labelled("" if place else "passage", told, lines=3)
 
 
 def _describe_retrieved(row: Row, documents: KeptDocuments) -> Iterator[blocks.Labelled]:
@@ -763,11 +759,11 @@ def _describe_retrieved(row: Row, documents: KeptDocuments) -> Iterator[blocks.L
             found = documents.find(hit.span.doc_id)
             text = text or ("" if found is None else found.content[hit.span.start : hit.span.end])
             at = f"{hit.span.start}–{hit.span.end}  "
-        mark = "✓ needed  " if name in needed and is_needed(row, hit) else ""
+        mark = "✓ expected  " if name in needed and is_needed(row, hit) else ""
         label = f"{'retrieved' if not place else '':<11}{place + 1}  {blocks.shortened(name, width)}"
         yield blocks.Labelled(label, f"{mark}{at}{text}", indent=2, hang=18 + width, lines=2)
     if not names:
-        nothing = "nothing" if row.response.retrieved_nothing else "the system did not say"
+        nothing = "nothing" if row.response.retrieved_nothing else "not reported by the agent"
         yield blocks.Labelled("retrieved", nothing)
 
 
@@ -790,7 +786,7 @@ def steps_sentence(rows: Iterable[Row]) -> str:
     told = median_uses(
         row.sample.trace for row in rows if row.sample is not None and row.sample.trace is not None
     )
-    return f"By step, in the middle trace: {told}." if told else ""
+    return f"By step, in the median trace: {told}." if told else ""
 
 
 def is_needed(row: Row, hit: Hit | None) -> bool:

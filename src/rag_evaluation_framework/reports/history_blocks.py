@@ -46,10 +46,10 @@ def describe_trends(trends: Sequence[MetricTrend], *, runs: Path = DEFAULT_RUNS_
             (blocks.Column("course", leaves=blocks.BAR), blocks.Drawn(course(each), "", is_bar=True)),
             (blocks.right("latest"), blocks.figure(each.current.value)),
             ("expected", expected_range(each)),
-            ("verdict", blocks.result(_WORDS[each.verdict])),
+            ("result", blocks.result(_WORDS[each.verdict])),
             (blocks.right("earlier runs", leaves=blocks.COUNT), f"{len(each.history):,}"),
             (
-                blocks.Column("by", leaves=blocks.BY),
+                blocks.Column("method", leaves=blocks.BY),
                 "" if each.current.method is None else blocks.by(each.current.method),
             ),
         ]
@@ -58,24 +58,22 @@ def describe_trends(trends: Sequence[MetricTrend], *, runs: Path = DEFAULT_RUNS_
     first = trends[0].current
     if any(each.low is not None for each in trends):
         yield blocks.prose(
-            "Expected: where the next run of an unchanged system falls in 19 of 20 cases.", indent=2
+            "Expected: 95% prediction interval for the next run of an unchanged system.", indent=2
         )
     for reason in dict.fromkeys(each.reason for each in trends if each.reason):
-        if reason not in said.sentence:  # which the headline has said
+        if reason.rpartition(": ")[2] not in said.sentence + ".":
             names = [each.metric for each in trends if each.reason == reason]
             yield blocks.aside(f"{blocks.listed(names)}: {reason}")
     if excluded := max(each.n_excluded for each in trends):
-        those = counted(excluded, "earlier run does", "earlier runs do")
-        yield blocks.prose(
-            f"{those} not count: another dataset, another method, or too few samples", indent=2
-        )
+        those = counted(excluded, "earlier run was", "earlier runs were")
+        yield blocks.prose(f"{those} excluded: different dataset or method, or too few samples", indent=2)
     yield blocks.GAP
     yield blocks.prose(f"run {first.evaluation_id}, dataset {first.data}")
     worse = [each for each in trends if each.verdict == "regression"]
     before = next((each.history[-1] for each in worse or trends if each.history), None)
     if before is not None and (worse or any(len(each.history) < LEAST_RUNS for each in trends)):
         ids = short_names([before.evaluation_id, first.evaluation_id])
-        purpose = "which answers changed" if worse else "with the run before it, answer by answer"
+        purpose = "inspect the changed answers" if worse else "compare with the run before"
         yield blocks.Steps([(f"rag-eval compare {' '.join(ids.values())}{in_runs(runs)}", purpose)])
 
 
@@ -122,7 +120,7 @@ def describe_benchmark(kept: KeptBenchmark, *, again: str) -> blocks.Blocks:
     if kept.failures:
         told = ", ".join(f"{kind} {number:,}" for kind, number in kept.failures.items())
         failed = f"{now['failed_queries']:,} of {counted(now['total_queries'], 'request')} failed ({told})"
-        yield blocks.prose(blocks.Styled(failed, blocks.BAD), "; the times are of the others")
+        yield blocks.prose(blocks.Styled(failed, blocks.BAD), "; the latencies exclude them")
     yield blocks.GAP
     yield from _table(kept)
     yield blocks.GAP
@@ -132,7 +130,7 @@ def describe_benchmark(kept: KeptBenchmark, *, again: str) -> blocks.Blocks:
     folders = dict.fromkeys(path.parent for path in kept.files)
     for folder in folders:
         names = ", ".join(path.name for path in kept.files if path.parent == folder)
-        yield blocks.prose(f"kept in {folder}: {names}", hang=8)
+        yield blocks.prose(f"saved in {folder}: {names}", hang=9)
     if kept.results is not None:
         yield blocks.prose(f"results in {kept.results}", hang=11)
     yield blocks.Steps(_next(kept, again))
@@ -169,24 +167,26 @@ def _about(kept: KeptBenchmark) -> list[str]:
         size = [counted(indexed["documents"], "document")]
         size += [counted(indexed["chunks"], "chunk")] if "chunks" in indexed else []
         lines.append(f"{', '.join(size)}, indexed in {duration(indexed['index_seconds'])}")
-    at_once = "one at a time" if now["concurrency"] == 1 else f"{now['concurrency']:,} at a time"
+    at_once = (
+        "1 concurrent request" if now["concurrency"] == 1 else f"{now['concurrency']:,} concurrent requests"
+    )
     asked = f"{counted(now['questions'], 'question')} of {now['dataset_id']}"
     warm = now["warmup_queries"]
-    before = f"; {counted(warm, 'question')} before, to warm up" if warm else ""
-    lines.append(f"{asked}, all asked {counted(now['repetitions'], 'time')}, {at_once}{before}")
+    before = f"; {counted(warm, 'warm-up question')} before" if warm else ""
+    lines.append(f"{asked}, each asked {counted(now['repetitions'], 'time')}, {at_once}{before}")
     if kept.metrics:
         found = [f"{name} {blocks.figure(each['value'])}" for name, each in kept.metrics.items()]
         more = f" and {len(found) - _SHOWN_METRICS} more" if len(found) > _SHOWN_METRICS else ""
         lines.append(f"quality: {', '.join(found[:_SHOWN_METRICS])}{more}")
     load = now.get("load_per_core")
     if load is not None and load > BUSY:
-        lines.append(f"the machine was busy: a load of {load:.1f} on each core")
+        lines.append(f"warning: the machine was busy (load {load:.1f} per core); repeat on an idle machine")
     return lines
 
 
 def _next(kept: KeptBenchmark, again: str) -> list[tuple[str, str]]:
     if kept.pace.word == "undecided":
-        return [(again, "once more, on a quiet machine")]
+        return [(again, "repeat on an idle machine")]
     if kept.results is None:
-        return [(f"{again} --name weekly", "keep the results too")]
-    return [("rag-eval results", "what else is kept")]
+        return [(f"{again} --name weekly", "save the results too")]
+    return [("rag-eval results", "list all saved results")]

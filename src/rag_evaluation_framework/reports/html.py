@@ -39,7 +39,7 @@ def _elements(block: blocks.Block) -> Iterator[Html]:
         case blocks.Table(rows=rows) if rows:
             yield _table(block.shown(pictures=True))
             if len(rows) > _ROWS:
-                yield element("p", f"and {len(rows) - _ROWS:,} more", class_="dim")
+                yield element("p", f"{len(rows) - _ROWS:,} more", class_="dim")
         case blocks.Steps(commands):
             for command, purpose in commands:
                 told = f": {purpose}" if purpose else None
@@ -110,6 +110,6 @@ def draw_share(bar: blocks.Bar) -> Html:
     is_open = bar.limit is not None and interval is not None and interval.low < bar.limit <= interval.high
     dot = {"fill": "none", "stroke_width": 2} if is_open else {"fill": "currentColor"}
     pieces.append(element("circle", cx=x(bar.share), cy=middle, r=4, stroke="currentColor", **dot))
-    label = f"{blocks.figure(bar.share, interval)}, interval {blocks.interval_text(interval)}"
+    label = f"{blocks.figure(bar.share, interval)}, 95% CI {blocks.interval_text(interval)}"
     color = _CLASSES.get(bar.style, "data")
     return element("svg", *pieces, width=_TRACK, height=16, role="img", aria_label=label, class_=color)

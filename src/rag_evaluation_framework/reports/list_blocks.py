@@ -28,9 +28,7 @@ from rag_evaluation_framework.text.languages import language_name
 def describe_datasets(folder: Path, entries: Sequence[CatalogueEntry]) -> blocks.Blocks:
     """Add the table, and below it what is broken."""
     if not entries:
-        yield blocks.prose(
-            f"{folder}: no dataset here. Golden sets and rows are shown by rag-eval stats FILE"
-        )
+        yield blocks.prose(f"No datasets in {folder}. For golden sets and rows, use rag-eval stats FILE.")
         return
     yield blocks.table(
         [
@@ -52,14 +50,14 @@ def describe_datasets(folder: Path, entries: Sequence[CatalogueEntry]) -> blocks
 
 # The runs of a folder, as a table for people and as rows for machines.
 
-_LEFT = {"lacking_scores": "lacking scores", "to_ask_again": "to ask again"}
-_NO_COMMAND = "the program that began it"
+_LEFT = {"lacking_scores": "unscored", "to_ask_again": "to retry"}
+_NO_COMMAND = "the program that started it"
 
 
 def describe_runs(folder: Path, rows: Sequence[dict[str, Any]]) -> blocks.Blocks:
-    """Add the table, and below it what is broken and how to continue what is left to do."""
+    """Add the table, and below it what is broken and how to resume unfinished runs."""
     if not rows:
-        yield blocks.prose(f"No runs in {folder}.")
+        yield blocks.prose(f"No runs in {folder}. Start one: rag-eval evaluate")
         return
     left = {name: header for name, header in _LEFT.items() if any(row[name] for row in rows)}
     counts, questions = {"failed": "failed", **left}, blocks.right("questions", leaves=blocks.COUNT)
@@ -85,7 +83,7 @@ def describe_runs(folder: Path, rows: Sequence[dict[str, Any]]) -> blocks.Blocks
         if row["owner"]:
             yield blocks.prose(f"running: {row['run_id']}: {row['owner']}", hang=2)
         if _is_left(row):
-            yield blocks.Command("continue with:", row["resume"] or _NO_COMMAND)
+            yield blocks.Command("resume with:", row["resume"] or _NO_COMMAND)
 
 
 def _count(number: int | None) -> str:
@@ -137,7 +135,7 @@ _SHOWN_METRICS = 3
 def describe_results(folder: Path, found: Sequence[StoredResult]) -> blocks.Blocks:
     """Add a line for each evaluation that is stored, the latest first, and how to compare the last two."""
     if not found:
-        yield blocks.prose(f"No results in {folder}.")
+        yield blocks.prose(f"No results in {folder}. Start a run: rag-eval evaluate")
         return
     times = Counter(metric for each in found for metric in each.metrics)
     metrics = [metric for metric, _ in times.most_common(_SHOWN_METRICS)]
@@ -169,7 +167,9 @@ def describe_results(folder: Path, found: Sequence[StoredResult]) -> blocks.Bloc
     same = [each.id for each in found if each.error is None and each.dataset == found[0].dataset][:2]
     if len(same) == 2 and len(set(ids)) == len(ids):
         older, newer = (short_id(folder / each) if (folder / each).is_dir() else each for each in same[::-1])
-        yield blocks.Steps([(f"rag-eval compare {older} {newer}{in_runs(folder)}", "")])
+        yield blocks.Steps(
+            [(f"rag-eval compare {older} {newer}{in_runs(folder)}", "compare the last 2 results")]
+        )
 
 
 # The declared metrics as rows, and on a screen.
@@ -220,9 +220,9 @@ def _describe_metric(metric: Metric, *, whole: bool) -> blocks.Blocks:
     )
     told = [metric.summary, f"= {metric.formula}"]
     if metric.languages():
-        told.append(f"without a judge measured on {format_languages(metric)}; others are skipped")
+        told.append(f"without a judge: {format_languages(metric)} only; other languages are skipped")
     if metric.aliases:
-        told.append(f"also written: {', '.join(metric.aliases)}")
+        told.append(f"aliases: {', '.join(metric.aliases)}")
     if whole:
         told += [f"empty: {metric.empty}"] if metric.empty else []
         told += [f"from: {metric.source}"] if metric.source else []
@@ -244,26 +244,30 @@ def describe_method_cards(cards: Sequence[MethodCard], *, whole: bool = False) -
     for card in cards:
         yield blocks.GAP
         yield blocks.prose(f"{card.name}   (version {card.version}; {', '.join(card.metrics)})", hang=6)
-        told = [card.summary, f"measured on {format_languages(card)}; texts in other languages are skipped"]
+        told = [card.summary, f"languages: {format_languages(card)}; texts in other languages are skipped"]
         told += [*(f"+ {text}" for text in card.sees), *(f"- {text}" for text in card.does_not_see)]
         if whole:
-            told += [f"fitted on: {card.fitted_on}", f"plain: {card.plain}", f"measured {card.date}"]
+            told += [
+                f"fitted on: {card.fitted_on}",
+                f"baseline method: {card.plain}",
+                f"measured {card.date}",
+            ]
         for line in told:
             yield blocks.prose(line, indent=4, hang=6)
         if whole:
             yield from _describe_agreement(card)
     if not whole:
-        yield blocks.Steps([(f"rag-eval list methods '{cards[0].name}'", "how far it agrees with people")])
+        yield blocks.Steps([(f"rag-eval list methods '{cards[0].name}'", "compare with human labels")])
 
 
 def _describe_agreement(card: MethodCard) -> blocks.Blocks:
     """Add how far a method agrees with people, the data one after the other."""
     columns = [
-        blocks.Column("agreement with people", flexible=True),
+        blocks.Column("agreement with human labels", flexible=True),
         blocks.right("n", leaves=blocks.COUNT),
         blocks.right("value"),
     ]
-    columns += [blocks.Column(blocks.interval_header()), blocks.right("plain")]
+    columns += [blocks.Column(blocks.interval_header()), blocks.right("baseline")]
     rows: dict[str, list[list[blocks.Piece]]] = {}
     for each in card.agreement:
         plain = "" if each.plain is None else f"{each.plain:.3f}"
@@ -347,25 +351,25 @@ _HELD = {
     "reference": "expected answers",
     "references": "several expected answers",
     "expectation.refusal": "questions to refuse",
-    "expectation.entities": "names to be given",
+    "expectation.entities": "expected names",
     "expectation.relation": "relations",
-    "expectation.milestones": "steps of events",
-    "checks": "checks of answers",
+    "expectation.milestones": "expected events",
+    "checks": "answer checks",
     "relevant_documents": "relevant documents",
-    "grades": "grades of relevance",
+    "grades": "relevance grades",
     "relevant_spans": "relevant passages",
     "relevant_chunk_ids": "relevant chunks",
-    "reference_contexts": "texts that should be retrieved",
+    "reference_contexts": "expected passages",
     "recorded.answer": "answers",
     "recorded.contexts": "retrieved texts",
-    "recorded.sources": "their sources",
+    "recorded.sources": "sources of retrieved texts",
     "recorded.retrieved": "retrieved ids",
     "recorded.prompt": "prompts",
     "dataset.documents": "documents",
     "tags": "tags",
     "category": "categories",
     "difficulty": "difficulty",
-    "query_type": "kinds of question",
+    "query_type": "question types",
     "metadata": "metadata",
 }
 

@@ -65,7 +65,7 @@ def _block(block: blocks.Block) -> str:
                 f"- {_code(command)}{f': {escaped(purpose)}' * bool(purpose)}"
                 for command, purpose in commands
             ]
-            return "\n".join(["next:", *steps]) if steps else ""
+            return "\n".join(["Next:", *steps]) if steps else ""
         case blocks.Table(rows=rows, summary=summary) if rows:
             shown = block.shown()
             heads = [each.name for each in shown.columns]

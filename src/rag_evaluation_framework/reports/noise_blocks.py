@@ -20,12 +20,12 @@ def describe_noise(noise: Noise, *, runs: Path) -> Blocks:
     error = f"(standard error {100 * noise.standard_error:.1f}%)"
     yield prose(f"An unchanged agent fails this gate in {100 * noise.rate:.1f}% of runs {error}.")
     asked = f"{counted(noise.answers, 'answer')} to {counted(noise.questions, 'question')}"
-    yield prose(f"Estimated from {asked}, by {noise.pairs:,} simulated pairs of runs.", indent=2)
+    yield prose(f"Estimated from {asked}, with {noise.pairs:,} simulated pairs of runs.", indent=2)
     for name, share in noise.causes.items():
         label = "against a baseline" if name == BASELINE else name
         yield prose(f"{label}: {100 * share:.1f}% of the runs", indent=2)
     for name, share in noise.missed.items():
-        told = f"{name} is missed in {100 * share:.1f}% of the runs: not noise, and not counted above"
+        told = f"{name} is missed in {100 * share:.1f}% of the runs: no noise, so not counted above"
         yield prose(told, indent=2)
     if noise.calls:
         yield prose(f"Asking again takes {noise.calls:.1f} answers per run.", indent=2)
@@ -49,7 +49,7 @@ def describe_noise(noise: Noise, *, runs: Path) -> Blocks:
         run, at = " ".join(map(short_id, paths)), in_runs(runs)
         steps = [(f"rag-eval aa {run} --max-regressions 1{at}", "measure a gate that allows one regression")]
         if noise.unstable:
-            steps.insert(0, (f"rag-eval show {short_id(paths[0])}{at}", "read the answers that differ"))
+            steps.insert(0, (f"rag-eval show {short_id(paths[0])}{at}", "inspect the answers that differ"))
         yield Steps(steps)
 
 

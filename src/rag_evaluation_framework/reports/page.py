@@ -73,7 +73,7 @@ def report_page(
 ) -> FilledPage:
     """Return the same page with its policy; ``home`` is where its name leads, where it is one of many."""
     if not evaluations:
-        raise UsageError("report: expected at least one evaluation, got none")
+        raise UsageError("report: no evaluation given")
     texts = PageTexts()
     views: list[dict[str, Any]] = []
     if len(evaluations) > 1:

@@ -33,30 +33,32 @@ def describe_plan(outlook: Outlook) -> blocks.Blocks:
     """Say what a run would do, and what it would cost."""
     plan, target, judging = outlook.plan, outlook.target, outlook.judging
     questions = counted(plan.samples, "question" if target is not None else "answer")
-    wish = f"this would score {questions}" if target is None else f"this would ask {target} {questions}"
-    yield blocks.prose(f"nothing was asked; {wish}", hang=2)
+    plan_text = f"score {questions}" if target is None else f"send {questions} to {target}"
+    yield blocks.prose(f"Dry run: would {plan_text}", hang=2)
     yield blocks.GAP
     yield from _describe_datasets(plan, outlook.forecasts, is_asked=target is not None)
     yield blocks.GAP
     if target is not None:
         again = f"; up to {outlook.ask_again} more per question that got worse" if outlook.ask_again else ""
-        yield blocks.prose(f"calls: {plan.calls:,}, and more where one has to be repeated{again}")
+        yield blocks.prose(f"{counted(plan.calls, 'call')}, plus retries{again}")
     for line in () if judging is None else (judge_calls(plan, judging), *judge_cost(judging)):
         yield blocks.prose(line, hang=2)
     if target is None and judging is None:
-        yield blocks.prose("cost: none; no judge is asked")
+        yield blocks.prose("Cost: none, because no judge is used.")
     if target is not None:
         usage = plan.usage
         yield blocks.prose(
-            f"tokens: at least {usage.input_tokens:,} in, {usage.output_tokens:,} out (estimated from "
-            "questions and expected answers; what the agent adds is not known)",
+            f"Tokens: at least {usage.input_tokens:,} in, {usage.output_tokens:,} out (estimated from "
+            "questions and expected answers, without the prompts and contexts that the agent adds)",
             hang=2,
         )
         cost = None if outlook.prices is None else outlook.prices.cost(usage)
         known = (
-            "not known (--price-input, --price-output)" if cost is None else f"at least {blocks.money(cost)}"
+            "unknown. Set --price-input and --price-output."
+            if cost is None
+            else f"at least {blocks.money(cost)}"
         )
-        yield blocks.prose(f"cost: {known}")
+        yield blocks.prose(f"Cost: {known}")
     for warning in plan.warnings:
         yield blocks.prose(blocks.Styled("warning: ", blocks.DOUBT), warning, hang=2)
 
@@ -77,4 +79,4 @@ def _describe_datasets(
     yield blocks.Table([blocks.Column("dataset", flexible=True), *map(blocks.right, names)], rows)
     for dataset in plan.datasets:
         told = ", ".join(f"{scorer.name} ({scorer.method})" for scorer in dataset.scorers)
-        yield blocks.aside(f"{dataset.name} by {told}")
+        yield blocks.aside(f"{dataset.name}: {told}")

@@ -164,7 +164,7 @@ def _shown_figure(row: FigureRow, *, several: bool) -> dict[str, Any]:
     if each.judged is None and (missing := each.n_skipped + each.n_failed):
         scored = f"{scored} of {each.n_scored + missing:,}"
     written, needs = figure(value, interval, bound=bound), "" if bound is None else f"{operator} {bound:g}"
-    label = f"{each.metric} {written}, interval {row.interval}"
+    label = f"{each.metric} {written}, 95% CI {row.interval}"
     return {
         "row": row,
         "name": f"{row.part}: {each.metric}" if several else each.metric,
@@ -176,7 +176,7 @@ def _shown_figure(row: FigureRow, *, several: bool) -> dict[str, Any]:
         "limit": None if bound is None else place(bound),
         "open": bound is not None and interval is not None and interval.low < bound <= interval.high,
         "tone": "bad" if status in ("missed", "not evaluated") else "",
-        "label": f"{label}, needs {needs}" if needs else label,
+        "label": f"{label}, threshold {needs}" if needs else label,
         "bins": _heights(counts) if is_share else [],
         "spread": _spread(counts),
         "scored": scored,
@@ -308,7 +308,7 @@ def _slice(name: str, values: Mapping[str, list[bool]], whole: float, number: in
                 "over": place(whole),
                 "open": False,
                 "tone": "bad" if interval.high < whole else "",
-                "label": f"{value}: {count}, interval {interval_text(interval)}",
+                "label": f"{value}: {count}, 95% CI {interval_text(interval)}",
             }
         )
     more = len(ordered) - _LISTED_VALUES
@@ -387,7 +387,7 @@ def _about(evaluation: Evaluation, figures: Sequence[Figure]) -> Iterator[tuple[
         yield "Documents", not_kept
     made_with = ", ".join(f"{name} {version}" for name, version in head.packages.items())
     if made_with:
-        yield "Made with", f"{made_with}, seed {head.seed}"
+        yield "Versions", f"{made_with}, seed {head.seed}"
     for name, value in head.environment.items():
         yield str(name).replace("_", " ").capitalize(), str(value)
 
@@ -395,11 +395,11 @@ def _about(evaluation: Evaluation, figures: Sequence[Figure]) -> Iterator[tuple[
 def _missing_texts(evaluation: Evaluation) -> str:
     kept = evaluation.documents
     if kept.reason is not None:
-        return f"No texts of documents: {kept.reason}."
+        return f"No document texts: {kept.reason}."
     if not kept.not_kept:
         return ""
-    many = counted(len(kept.not_kept), "document is", "documents are")
-    return f"The texts of {many} not kept: {next(iter(kept.not_kept.values()))}."
+    many = counted(len(kept.not_kept), "document was", "documents were")
+    return f"The texts of {many} not saved: {next(iter(kept.not_kept.values()))}."
 
 
 def _supported_by(figures: Iterable[Figure]) -> str:

@@ -20,6 +20,7 @@ from rag_evaluation_framework.reports.page_texts import PageTexts
 from rag_evaluation_framework.reports.run_page import GRADE_TONES
 from rag_evaluation_framework.reports.run_page import place as place_between
 from rag_evaluation_framework.reports.sweep_blocks import (
+    RANK_WORDS,
     SweepAdvice,
     found_by_none,
     index_recalls,
@@ -62,7 +63,7 @@ def comparison_view(evaluations: Sequence[Evaluation], *, first_view: int, force
         for each in comparison.answers or (None,)
     )
     lines = [*said.lines, *(line for each in others for line in (str(each), *each.lines))]
-    lines += [f"Compared anyway: {warning}" for warning in comparison.warnings]
+    lines += [f"Warning: {warning}" for warning in comparison.warnings]
     scale = _scale(comparison.metrics)
     title = f"{' and '.join(short.values())} compared – rag-eval"
     runs: list[dict[str, Any]] = [
@@ -182,16 +183,15 @@ def _values(row: Row, metrics: Sequence[str]) -> list[float | None]:
     return [None if value is None else round(value, 4) for value in values]
 
 
-# A sweep over retrieval pipelines: what to take, figures, questions found by none.
+# A sweep over retrieval setups: the recommendation, the figures and the missed questions.
 
-_WORDS = {"span_recall": "recall", "chunk_recall": "recall", "document_recall": "recall"}
 _STEPS = 5
 _LISTED = 200
 _NEEDED_TEXTS = 2
 _TEXT = 240
 _NOT_FOUND = (
-    "no combination finds anything of what they need. Either the words differ too much, or the question or "
-    "its passage is wrong; read them before you tune."
+    "no setup retrieved any of the expected text. Either the wording differs too much, or the question "
+    "or its passage is wrong. Review them before you tune."
 )
 
 
@@ -218,16 +218,16 @@ def sweep_view(sweep: Evaluation, texts: PageTexts, *, label: str) -> dict[str, 
             f"Sweep {sweep.head.run_id}",
             f"{sweep.name}, {counted(total, 'question')}",
             counted(int(configuration["documents"]), "document"),
-            counted(len(cells), "combination"),
+            counted(len(cells), "setup"),
         ],
         "said": Headline("", "", first, tuple(others)),
         "tone": "",
         "rank_by": rank_by,
-        "rank_word": _WORDS.get(rank_by, rank_by).capitalize(),
+        "rank_word": RANK_WORDS.get(rank_by, rank_by).capitalize(),
         "has_curves": len(ks) > 1,
         "heats": [_heat(sweep, advice, cells, k, rank_by) for k in ks],
         "missed": missed[:_LISTED],
-        "missed_more": f"{len(missed) - _LISTED:,} more are not listed." if len(missed) > _LISTED else "",
+        "missed_more": f"{len(missed) - _LISTED:,} more are not shown." if len(missed) > _LISTED else "",
         "missed_hint": f"{len(missed):,} of {counted(total, 'question')}: {_NOT_FOUND}",
         "about": list(_about(sweep)),
     }
@@ -235,7 +235,7 @@ def sweep_view(sweep: Evaluation, texts: PageTexts, *, label: str) -> dict[str, 
     scripted = {
         "kind": "sweep",
         "title": title,
-        "rankWord": _WORDS.get(rank_by, rank_by),
+        "rankWord": RANK_WORDS.get(rank_by, rank_by),
         "taken": taken,
         "cells": [{name: value for name, value in cell.items() if name != "id"} for cell in cells],
     }
@@ -273,10 +273,10 @@ def _heat(
         (name, [_value(part, name) for part in parts], parts[0].metrics[name].higher_is_better, True)
         for name in metrics
     ]
-    columns.append(("characters read", [cell["read"] for cell in group], False, False))
+    columns.append(("characters", [cell["read"] for cell in group], False, False))
     recalls = [part.performance.figures.get("store_recall") for part in parts]
     if any("store_effort" in part.performance.figures for part in parts):
-        columns.append(("recall of the index", recalls, True, True))
+        columns.append(("index recall", recalls, True, True))
     chunks = [part.head.configuration.get("chunks") for part in parts]
     columns.append(("chunks", chunks, False, False))
     tests = {} if sweep.comparison is None else {each.contender: each for each in sweep.comparison.metrics}
@@ -326,7 +326,7 @@ def _step(values: Sequence[float | None], place: int, *, up: bool) -> int:
     return min(_STEPS - 1, int((share if up else 1 - share) * (_STEPS - 0.01)))
 
 
-# Questions found by no combination.
+# Questions for which no setup retrieved the expected passage.
 
 
 def _missed(sweep: Evaluation, texts: PageTexts) -> list[dict[str, Any]]:
@@ -370,7 +370,7 @@ def _about(sweep: Evaluation) -> Iterator[tuple[str, str]]:
     yield "Level", str(head.configuration.get("level"))
     if sweep.comparison is not None and sweep.comparison.metrics:
         tests = "; ".join(dict.fromkeys(each.test for each in sweep.comparison.metrics))
-        yield "Tests", f"{tests}; each combination against the best of its k, corrected by Holm’s method"
+        yield "Tests", f"{tests}; each setup against the highest of its k, corrected by Holm’s method"
     yield "Intervals", f"{'; '.join(interval_methods(sweep))}; seed {head.seed}"
     for recall, sentence in index_recalls(sweep):
         if recall == 1:
@@ -379,6 +379,6 @@ def _about(sweep: Evaluation) -> Iterator[tuple[str, str]]:
         yield "Warning", warning
     if head.dataset_hash:
         yield "Questions", f"{sweep.name}, content {head.dataset_hash[:23]}…"
-    yield "Made with", ", ".join(f"{name} {version}" for name, version in head.packages.items())
+    yield "Versions", ", ".join(f"{name} {version}" for name, version in head.packages.items())
     for name, value in head.environment.items():
         yield str(name).replace("_", " ").capitalize(), str(value)

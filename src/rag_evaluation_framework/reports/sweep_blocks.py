@@ -12,6 +12,7 @@ from rag_evaluation_framework.errors import UsageError, counted
 from rag_evaluation_framework.extensions import Specification, parse_specification
 from rag_evaluation_framework.reports import blocks
 from rag_evaluation_framework.reports.facts import needed_names
+from rag_evaluation_framework.reports.messages.verdict_sentences import recommended_setup
 from rag_evaluation_framework.results.comparison import MetricComparison
 from rag_evaluation_framework.results.evaluations import Evaluation
 from rag_evaluation_framework.results.run_store import in_runs, short_id
@@ -22,22 +23,22 @@ _READ_ROWS = 200
 # An index that finds so much of the nearest is not what a combination fails by.
 _FINDS_ALL = 0.99
 _PARTS = ("chunker", "retriever", "reranker")
-_NEEDED = {"span_recall": "the needed text", "chunk_recall": "the needed passages"}
+RANK_WORDS = {"span_recall": "recall", "chunk_recall": "recall", "document_recall": "recall"}
 _USEFUL = ("span_precision", "chunk_precision")
 
 
 def describe_sweep(
     sweep: Evaluation, *, unread: Mapping[str, str] | None = None, details: bool = False
 ) -> blocks.Blocks:
-    """Add what to take and why, then the combinations, then questions that none of them finds.
+    """Add the recommendation, then the setups, then the questions that no setup has retrieved.
 
     ``unread`` are the files of the folder that were left out, and why.
     """
     cells, configuration = sweep.parts, sweep.head.configuration
     if not sweep.outcome.completed:
-        of = counted(len(configuration["cells"]), "combination")
+        of = counted(len(configuration["cells"]), "setup")
         reason = blocks.one_line(sweep.outcome.reason or "", 300)
-        yield blocks.Headline("…", "INCOMPLETE", f"{len(cells):,} of {of} begun: {reason}", ())
+        yield blocks.Headline("…", "INCOMPLETE", f"{len(cells):,} of {of} started: {reason}", ())
     advice = sweep_advice(sweep)
     for take, why in advice.sentences.values() if sweep.outcome.completed else ():
         yield blocks.Headline("", "", take, why, hang=2)
@@ -46,7 +47,7 @@ def describe_sweep(
     for group in _by_k(sweep):
         yield blocks.GAP
         if len(advice.taken) > 1:
-            yield blocks.prose(f"{_results(next(iter(group.values())))} a question")
+            yield blocks.prose(f"{_results(next(iter(group.values())))} per question")
         yield from _combinations(sweep, group, advice, details=details)
     yield blocks.GAP
     for line in (*_legend(sweep), *_sweep_notes(sweep, details=details)):
@@ -54,17 +55,17 @@ def describe_sweep(
     yield from _describe_found_by_none(sweep)
     yield blocks.GAP
     if sweep.folder is not None and sweep.outcome.completed:
-        yield blocks.prose(blocks.Styled(f"kept in {sweep.folder}", blocks.DIM))
+        yield blocks.prose(blocks.Styled(f"saved as {sweep.folder}", blocks.DIM))
         run, runs_option = short_id(sweep.folder), in_runs(sweep.folder.parent)
         if found_by_none(sweep):
-            purpose = "each with the passage it needs and what came instead"
+            purpose = "compare the expected and the retrieved passages"
             yield blocks.Steps([(f"rag-eval show {run} --missed{runs_option}", purpose)])
         else:
-            yield blocks.Steps([(f"rag-eval report {run}{runs_option}", "all of it as one page")])
+            yield blocks.Steps([(f"rag-eval report {run}{runs_option}", "write an HTML report")])
 
 
 class SweepAdvice(msgspec.Struct, frozen=True):
-    """What to take of a sweep: for each k a sentence and why; names of combinations, and what each reads."""
+    """The recommendation of a sweep: a sentence and reasons for each k; names and characters of setups."""
 
     sentences: Mapping[int, tuple[str, tuple[str, ...]]]
     taken: tuple[str, ...]
@@ -127,47 +128,48 @@ def _recommendation(
     read: Mapping[str, float | None],
     several: bool,
 ) -> Iterator[str]:
-    best, configuration = next(iter(group)), sweep.head.configuration
-    of_k = f"With {_results(group[take])} a question, take" if several else "Take"
-    called = " + ".join(filter(None, names[take]))
+    best, rank_by = next(iter(group)), sweep.head.configuration["rank_by"]
     if len(group) == 1:
-        yield "Only one combination: nothing to compare."
+        yield "Only one setup: nothing to compare."
         return
-    yield f"{of_k} {called}."
-    found, top = _rank_figure(sweep, group[take]), _rank_figure(sweep, group[best])
-    if found is None or found.value is None or top is None or top.value is None:
-        return
-    what = _NEEDED.get(configuration["rank_by"], f"{configuration['rank_by']}")
-    of = f"of {what}" if configuration["rank_by"] in _NEEDED else f"by {what}"
-    if take == best:
-        compared = {name: each.finding for name, each in _compared(sweep).items() if name in group}
-        open_ = sum(finding in ("undecided", "same") for finding in compared.values())
-        rest = f"; {counted(open_, 'other')} may be as good" if open_ else ""
-        yield f"It finds the most ({blocks.figure(top.value, top.interval)} {of}){rest}."
+    setup = " with ".join(filter(None, [names[take][0], " + ".join(filter(None, names[take][1:]))]))
+    figure, top = _rank_figure(sweep, group[take]), _rank_figure(sweep, group[best])
+    is_tied = [
+        each.finding in ("undecided", "same") for name, each in _compared(sweep).items() if name in group
+    ]
+    yield recommended_setup(
+        setup=setup,
+        k=sweep.parts[take].head.configuration["k"] if several else None,
+        metric=RANK_WORDS.get(rank_by, rank_by),
+        value=None if figure is None or figure.value is None else blocks.figure(figure.value),
+        tied=sum(is_tied),
+        total=len(group),
+    )
+    if take == best or figure is None or top is None:
         return
     test, less = _compared(sweep).get(take), _less(read[take], read[best])
     ends = ""
     if test is not None and test.interval is not None:
         low, high = blocks.difference(test.interval.low), blocks.difference(test.interval.high)
-        ends = f"; the true difference lies between {low} and {high}"
-    against = f"{blocks.figure(found.value)} {of} against {blocks.figure(top.value)}{ends}"
-    yield f"It finds about as much as the best ({against}) and reads {less}."
+        ends = f"; 95% CI of the difference [{low}, {high}]"
+    against = f"{blocks.figure(figure.value)} against {blocks.figure(top.value)}{ends}"
+    yield f"Tied with the highest {RANK_WORDS.get(rank_by, rank_by)} ({against}) while returning {less}."
 
 
 def _less(amount: float | None, most: float | None) -> str:
     if not amount or not most:
-        return "less"
+        return "less text"
     share = amount / most
     words = {
-        0.25: "a quarter as much",
-        1 / 3: "a third as much",
-        0.5: "half as much",
-        2 / 3: "two thirds as much",
-        0.75: "three quarters as much",
+        0.25: "a quarter as much text",
+        1 / 3: "a third as much text",
+        0.5: "half as much text",
+        2 / 3: "two thirds as much text",
+        0.75: "three quarters as much text",
     }
     nearest = min(words, key=lambda each: abs(each - share))
-    word = words[nearest] if abs(nearest - share) < 0.06 else "less"
-    return f"{word}: {_hundreds(amount)} characters a question against {_hundreds(most)}"
+    word = words[nearest] if abs(nearest - share) < 0.06 else "less text"
+    return f"{word}: {_hundreds(amount)} characters per question against {_hundreds(most)}"
 
 
 def _hundreds(amount: float) -> str:
@@ -180,8 +182,8 @@ def _counts(sweep: Evaluation, unread: Mapping[str, str]) -> blocks.Blocks:
     counts = [
         counted(cells[0].counts.total, "question"),
         counted(configuration["documents"], "document"),
-        f"{' or '.join(map(str, ks))} {'result' if list(ks) == [1] else 'results'} a question",
-        counted(len(cells), "combination"),
+        f"{' or '.join(map(str, ks))} {'result' if list(ks) == [1] else 'results'} per question",
+        counted(len(cells), "setup"),
     ]
     yield blocks.prose(", ".join(counts))
     shared = [
@@ -273,34 +275,37 @@ def _combinations(
     parts = [blocks.Column(part, flexible=True) for part in _varying(list(sweep.parts.values()))]
     top, rank_by = _rank_figure(sweep, group[best]), sweep.head.configuration["rank_by"]
     interval = blocks.interval_header(top.interval.confidence if top and top.interval else 0.95)
-    found_ = "found" if rank_by in _NEEDED or rank_by.startswith("recall") else rank_by
+    header = RANK_WORDS.get(rank_by, rank_by)
     folded: list[str] = []
     for place, (name, cell) in enumerate(group.items(), start=1):
         found, test = _rank_figure(sweep, cell), compared.get(name)
-        word = "the best" if name == best else blocks.NOTHING if test is None else test.finding
+        word = "highest" if name == best else blocks.NOTHING if test is None else test.finding
         if word == "worse" and not details and place > 3 and name != take:
             folded.append(name)
             continue
         value, ends = (found.value, found.interval) if found else (None, None)
         amount, share = read[name], cell.metrics.get(useful) if useful else None
         chunks = cell.head.configuration.get("chunks")
-        useful_share = "" if share is None or share.value is None else f"{100 * share.value:.1f} %"
+        useful_share = "" if share is None or share.value is None else f"{100 * share.value:.1f}%"
         cost = (
             blocks.money(cell.performance.figures.get("cost_usd", {}).get("alone"))
             if _has_costs(sweep)
             else ""
         )
-        drawn = blocks.Bar(value or 0.0, 12, wide=17)
+        drawn, shown = (
+            blocks.Bar(value or 0.0, 12, wide=17),
+            "tied" if word in ("undecided", "same") else word,
+        )
         moved = "" if test is None else blocks.aligned(blocks.difference(test.difference, test.interval))
         rows.append(
             [
                 ("", f"{place}{' ▸' if name == take and len(group) > 1 else '  '}"),
                 *zip(parts, names[name], strict=True),
-                (found_, blocks.figure(value, ends)),
+                (header, blocks.figure(value, ends)),
                 (blocks.Column("", leaves=blocks.BAR, joins=blocks.USUAL), drawn),
                 (interval, blocks.interval_text(ends, value)),
-                (blocks.right("useful", leaves=blocks.COUNT), useful_share),
-                (blocks.right("read", leaves=blocks.COUNT + 1), "" if amount is None else _hundreds(amount)),
+                (blocks.right("precision", leaves=blocks.COUNT), useful_share),
+                (blocks.right("chars", leaves=blocks.COUNT + 1), "" if amount is None else _hundreds(amount)),
                 (
                     blocks.right("chunks", leaves=blocks.SIZE, joins=blocks.WIDEST),
                     blocks.NOTHING if chunks is None else f"{chunks:,}",
@@ -309,8 +314,8 @@ def _combinations(
                 (blocks.right("cost", leaves=blocks.SIZE), cost),
                 (blocks.Column("difference", leaves=blocks.DIFFERENCE, joins=blocks.WIDEST), moved),
                 (
-                    "verdict",
-                    blocks.Styled(word, blocks.STYLES.get(word, blocks.GOOD if name == best else "")),
+                    "result",
+                    blocks.Styled(shown, blocks.STYLES.get(word, blocks.GOOD if name == best else "")),
                 ),
             ]
         )
@@ -322,7 +327,7 @@ def _combinations(
             for name in (first, last)
         ]
         said = f"from {told[0]} down to {told[1]}" if len(folded) > 1 else told[0]
-        yield blocks.aside(f"{len(folded):,} more {'is' if len(folded) == 1 else 'are'} worse, {said}")
+        yield blocks.aside(f"{counted(len(folded), 'other setup is', 'other setups are')} worse, {said}")
 
 
 def _value(sweep: Evaluation, cell: Evaluation) -> float | None:
@@ -333,17 +338,19 @@ def _value(sweep: Evaluation, cell: Evaluation) -> float | None:
 def _legend(sweep: Evaluation) -> Iterator[str]:
     rank_by = sweep.head.configuration["rank_by"]
     figures = next(iter(sweep.parts.values())).metrics
-    told = []
-    if rank_by in _NEEDED:
-        told.append(f"found: share of {_NEEDED[rank_by]} that came back")
+    meanings = []
+    if rank_by in ("span_recall", "chunk_recall"):
+        meanings.append("recall: share of the expected passages that was retrieved")
     if any(name in figures for name in _USEFUL):
-        told.append("useful: share of what came back that was needed")
-    if told:
-        yield "; ".join(told)
+        meanings.append("precision: share of the retrieved text that was expected")
+    if any(map(_characters_read, sweep.parts.values())):
+        meanings.append("chars: characters retrieved per question")
+    if meanings:
+        yield "; ".join(meanings)
     shown = [each.visible_from for each in _compared(sweep).values() if each.visible_from is not None]
     if shown and max(shown) >= 0.005:
         questions = counted(next(iter(sweep.parts.values())).counts.total, "question")
-        yield f"With {questions}, differences below about {max(shown):.2f} mostly stay undecided."
+        yield f"With {questions} you can detect differences of about {max(shown):.2f} or more."
 
 
 def _sweep_notes(sweep: Evaluation, *, details: bool) -> Iterator[str]:
@@ -351,18 +358,18 @@ def _sweep_notes(sweep: Evaluation, *, details: bool) -> Iterator[str]:
     found = _rank_figure(sweep, next(iter(sweep.parts.values())))
     if found is not None and found.n_skipped:
         skipped = counted(found.n_skipped, "question is", "questions are")
-        yield f"{skipped} left out: without truth at this level in the dataset"
+        yield f"{skipped} not scored: the dataset has no expected {configuration['level']} for them"
     if configuration["moved_spans"]:
         moved = counted(configuration["moved_spans"], "relevant span was", "relevant spans were")
-        yield f"{moved} found elsewhere: documents have changed"
+        yield f"{moved} moved: the documents have changed"
     for recall, sentence in index_recalls(sweep):
         if recall < 1 or details:
             yield sentence
     if _has_costs(sweep):
-        spent = "how much was spent is not known"
+        spent = "total spent: unknown"
         if "spent_usd" in sweep.performance.figures:
-            spent = f"{blocks.money(sweep.performance.figures['spent_usd'])} was spent in all"
-        yield f"cost: of each combination by itself, nothing shared and nothing cached; {spent}"
+            spent = f"{blocks.money(sweep.performance.figures['spent_usd'])} spent in total"
+        yield f"cost: of each setup alone, with nothing shared or cached; {spent}"
     yield from (f"warning: {warning}" for warning in sweep.warnings)
     if not details:
         return
@@ -372,10 +379,10 @@ def _sweep_notes(sweep: Evaluation, *, details: bool) -> Iterator[str]:
     tests = list(_compared(sweep).values())
     if tests:
         yield (
-            f"tests: {tests[0].test}, question by question against the best with as many results; Holm's "
-            f"correction over {len(tests):,}; the best was chosen on these same questions"
+            f"tests: {tests[0].test}, paired by question against the highest of the same k; Holm's "
+            f"correction for {counted(len(tests), 'comparison')}; it was chosen on the same questions"
         )
-    yield "seconds: chunking, embedding, indexing and searching were done once for those that share them"
+    yield "seconds: setups that share chunking, embedding, indexing or searching did it once"
 
 
 def index_recalls(sweep: Evaluation) -> list[tuple[float, str]]:
@@ -394,17 +401,17 @@ def index_recalls(sweep: Evaluation) -> list[tuple[float, str]]:
         if recall == 1 and effort is None:
             continue
         of = f"{short_name(retriever, list(found))}: the" if len(found) > 1 else "The"
-        sentence = f"{of} index finds {_percent(recall)} of the nearest chunks"
+        sentence = f"{of} index retrieves {_percent(recall)} of the nearest chunks"
         if recall < _FINDS_ALL:
-            advice = f" with {effort}; more finds more" if effort else ""
-            sentence = f"{of} index itself misses {_percent(1 - recall)} of the nearest chunks{advice}"
+            advice = f" with {effort}; a higher value misses fewer" if effort else ""
+            sentence = f"{of} index misses {_percent(1 - recall)} of the nearest chunks{advice}"
         told.append((recall, sentence))
     return told
 
 
 def _percent(share: float) -> str:
     """Write a share so that what is not all is not shown as all."""
-    return f"{100 * share:.0f} %" if share in (0, 1) or 0.01 <= share < 0.99 else f"{100 * share:.2f} %"
+    return f"{100 * share:.0f}%" if share in (0, 1) or 0.01 <= share < 0.99 else f"{100 * share:.2f}%"
 
 
 def found_by_none(sweep: Evaluation) -> list[str]:
@@ -424,10 +431,9 @@ def _describe_found_by_none(sweep: Evaluation) -> blocks.Blocks:
     if not missed:
         return
     yield blocks.GAP
-    are = counted(len(missed), "question is", "questions are")
-    yield blocks.prose(
-        f"{are} found by no combination, for example" if len(missed) > 2 else f"{are} found by no combination"
-    )
+    example = ", for example" if len(missed) > 2 else ""
+    questions = counted(len(missed), "question")
+    yield blocks.prose(f"No setup retrieved the expected passage for {questions}{example}:")
     wanted = set(missed[:2])
     first = next(iter(sweep.parts.values()))
     shown = list(islice((row for row in first.rows if row.id in wanted), len(wanted)))

@@ -28,7 +28,7 @@ def describe_systems(evaluation: Evaluation, *, unit: str = "answer") -> blocks.
             (blocks.Column("system", flexible=True, optional=True), name if several else ""),
             *_figure_cells(part.metrics.get(metric), interval),
             (blocks.right(f"{unit}s", leaves=blocks.COUNT), f"{found.n_scored if found else 0:,}"),
-            (blocks.Column("by", leaves=blocks.BY), blocks.by(found.method) if found else ""),
+            (blocks.Column("method", leaves=blocks.BY), blocks.by(found.method) if found else ""),
         ]
         for metric in metrics
         for name, part in evaluation.parts.items()
@@ -58,7 +58,7 @@ def _compared_table(parts: Mapping[str, Evaluation], comparison: Comparison) -> 
     )
     confidence = round(1 - comparison.metrics[0].alpha, 9)
     moved = "difference" if confidence == 0.95 else f"difference, {blocks.interval_header(confidence)}"
-    method = blocks.Column("by", leaves=blocks.BY, joins=blocks.WIDEST)
+    method = blocks.Column("method", leaves=blocks.BY, joins=blocks.WIDEST)
     rows: list[list[blocks.Cell]] = []
     for each in comparison.metrics:
         made = parts[each.contender].metrics.get(each.metric) if each.contender in parts else None
@@ -71,8 +71,8 @@ def _compared_table(parts: Mapping[str, Evaluation], comparison: Comparison) -> 
                 (blocks.right("value" if several else contender), blocks.figure(each.contender_mean)),
                 (moved, blocks.aligned(blocks.difference(each.difference, each.interval))),
                 *((blocks.right(name, leaves=blocks.COUNT), f"{n:,}") for name, n in counts.items()),
-                ("verdict" if several else f"{contender} is", blocks.result(each.finding)),
-                (blocks.right("visible from", leaves=blocks.BY), blocks.figure(each.visible_from)),
+                ("result" if several else f"{contender} is", blocks.result(each.finding)),
+                (blocks.right("MDD", leaves=blocks.BY), blocks.figure(each.visible_from)),
                 (method, "" if made is None else blocks.by(made.method)),
             ]
         )
@@ -81,19 +81,17 @@ def _compared_table(parts: Mapping[str, Evaluation], comparison: Comparison) -> 
 
 def _comparison_notes(comparison: Comparison, unit: str) -> blocks.Blocks:
     most = counted(max(each.n for each in comparison.metrics), unit)
-    yield blocks.aside(f"visible from: the smallest difference that {most} show four times in five")
+    yield blocks.aside(f"MDD: minimum detectable difference with {most} at 80% power")
     tested = sum(each.p_value is not None for each in comparison.metrics)
     if tested > 1:
         metrics = len({each.metric for each in comparison.metrics})
         is_each = tested == metrics
-        one, many = ("metric", blocks.number_word(tested)) if is_each else ("comparison", f"{tested:,}")
-        allows = f"the verdict allows for {many} being tested at once"
-        yield blocks.aside(f"An interval is for one {one} alone; {allows}.")
+        one = "metric" if is_each else "comparison"
+        yield blocks.aside(f"Intervals are per {one}; verdicts are corrected for {tested:,} comparisons.")
     for each in {each.contender: each for each in comparison.metrics}.values():
         if each.n_unpaired:
-            left = f"{each.n_unpaired:,}, scored on one side only, left out"
-            paired = f"compared over the {counted(each.n, unit)} scored on both sides"
-            yield blocks.aside(f"{blocks.one_line(each.contender)}: {paired}; {left}")
+            paired = f"compared on the {counted(each.n, unit)} scored in both; {each.n_unpaired:,} left out"
+            yield blocks.aside(f"{blocks.one_line(each.contender)}: {paired}")
 
 
 def _comparison_details(comparison: Comparison) -> blocks.Blocks:
@@ -113,16 +111,16 @@ def _comparison_details(comparison: Comparison) -> blocks.Blocks:
     )
     tests = "; ".join(dict.fromkeys(each.test for each in comparison.metrics))
     corrected = sum(each.p_value is not None for each in comparison.metrics)
-    yield blocks.aside(f"tests: {tests}; Holm's correction over {corrected}")
+    yield blocks.aside(f"tests: {tests}; Holm's correction for {corrected} comparisons")
 
 
 # Ranked runs.
 
 # By how ties are broken, in which the two sets of rules differ.
 _RULES = {
-    "trec_eval": "those of trec_eval",
+    "trec_eval": "trec_eval",
     "document_ascending": (
-        "ties by document id; judged queries missing from a run count 0; "
+        "ties are ordered by document id; judged queries missing from a run count as 0; "
         "queries without a relevant document are skipped"
     ),
 }
@@ -158,7 +156,7 @@ def describe_ranking(
             yield from _per_query(name, part)
     if len(ranking.parts) > 1 and again is not None and not rows:
         yield blocks.GAP
-        yield blocks.Steps([(f"{again} --per-query", "the questions behind it")])
+        yield blocks.Steps([(f"{again} --per-query", "show the score of every question")])
 
 
 def _ranking_details(ranking: Evaluation) -> blocks.Blocks:
@@ -206,7 +204,7 @@ def _per_query(name: str, part: Evaluation) -> blocks.Blocks:
     columns = {metric: part.columns.scored(metric) for metric in part.metrics}
     queries = next(iter(columns.values()), {})
     yield blocks.GAP
-    yield blocks.prose(f"{blocks.one_line(name)}, question by question")
+    yield blocks.prose(f"{blocks.one_line(name)}: scores by question")
     yield blocks.Table(
         [blocks.Column("question", flexible=True), *(blocks.right(metric) for metric in columns)],
         [[query, *(f"{column[query]:.4f}" for column in columns.values())] for query in queries],
@@ -231,13 +229,13 @@ def systems_sentence(comparison: Comparison) -> str:
         elif count:
             said.append(f"{first} is better than {second} on {on}{rest}")
         else:
-            on_all = "the one metric" if total == 1 else f"all {metrics}"
-            alike = "the same" if found.count("same") == total else "not shown to differ: undecided"
+            on_all = "the only metric" if total == 1 else f"all {metrics}"
+            alike = "the same" if found.count("same") == total else "statistically tied"
             said.append(f"{called} and {baseline} are {alike} on {on_all}")
     return "; ".join(said)
 
 
 def _open_metrics(undecided: int, same: int) -> str:
     told = [(undecided, "undecided"), (same, "the same")]
-    said = [f"{f'{count:,} are' if count > 1 else 'one is'} {word}" for count, word in told if count]
+    said = [f"{f'{count:,} are' if count > 1 else '1 is'} {word}" for count, word in told if count]
     return f"; {'the other ' if len(said) == 1 else ''}{' and '.join(said)}" if said else ""

@@ -31,7 +31,7 @@ QUALITY = {RETRIEVAL: "retrieval_quality_benchmarks", CITATION: "citation_accura
 
 _NAMES = {
     LATENCY: "Latency in milliseconds",
-    THROUGHPUT: "Queries a second, memory and processor",
+    THROUGHPUT: "Queries per second, memory and processor",
     QUALITY[RETRIEVAL]: "Quality of retrieval",
     QUALITY[CITATION]: "Accuracy of citations",
 }
@@ -88,10 +88,10 @@ def compared(now: Record, earlier: Sequence[Record]) -> Pace:
     )
     busy = [each.get("load_per_core") for each in (now, before)]
     if not are_apart:
-        reason = "the repetitions of the two overlap"
+        reason = "the repetitions of both measurements overlap"
     elif any(load is not None and load > BUSY for load in busy):
         load = max(each for each in busy if each is not None)
-        reason = f"the machine was busy (a load of {load:.1f} on each core)"
+        reason = f"the machine was busy (load {load:.1f} per core)"
     return Pace(word="undecided" if reason else word, now=now, before=before, reason=reason)
 
 

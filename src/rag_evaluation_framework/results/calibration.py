@@ -192,7 +192,7 @@ def chosen_pairs(
             chosen.append(found)
     if asked and unpaired:
         raise UsageError(
-            f"metric {unpaired[0]}: no human label goes with it by itself: give --pair {unpaired[0]}=FIELD "
+            f"metric {unpaired[0]}: no human label matches it by name. Pass --pair {unpaired[0]}=FIELD "
             f"or --label FIELD; the labels have {', '.join(known) or 'no fields'}"
         )
     return chosen, unpaired
@@ -294,7 +294,7 @@ def calibrate(
         with problems.collected():
             if name in {pair.metric for pair in chosen}:
                 continue
-            raise UsageError(f"threshold of {name}: expected a metric that is calibrated, got another")
+            raise UsageError(f"threshold of {name}: this metric is not calibrated")
     fields = list(dict.fromkeys(pair.field for pair in chosen))
     problems.each(lambda wanted: check_words(labels, wanted), fields)
     problems.raise_all()
@@ -335,7 +335,7 @@ def queue_for_people(
     second part is drawn.
     """
     if not run.metrics:
-        raise UsageError(f"{run.name}: expected a metric to draw by, got none")
+        raise UsageError(f"{run.name}: the run has no metric to sample by")
     name = metric or next(iter(run.metrics))
     if name not in run.metrics:
         raise UnknownNameError("metric of the run", name, list(run.metrics))
@@ -406,15 +406,15 @@ def _with_ids_of_run(labels: Iterable[HumanLabel], run: AnsweredRun) -> list[Hum
 def _nothing_calibrated(unlabelled: Mapping[str, str], unpaired: Sequence[str]) -> str:
     reasons = [f"{name}: not calibrated: {reason}" for name, reason in unlabelled.items()]
     if unpaired:
-        reasons.append(f"no human label goes with {', '.join(unpaired)}: --pair METRIC=FIELD names one")
-    return "\n".join(reasons) or "expected metrics to calibrate, got a run without scores"
+        reasons.append(f"no human label matches {', '.join(unpaired)}. Set one with --pair METRIC=FIELD")
+    return "\n".join(reasons) or "the run has no scores to calibrate"
 
 
 def _nothing_matched(match: LabelMatch) -> str:
     return (
-        f"expected labels of the run's {counted(match.n_samples, 'answer')}, got none: "
-        f"of {counted(match.n_annotated, 'annotated query', 'annotated queries')} {match.n_unknown:,} not in "
-        f"the run, {match.n_other_answer:,} about another answer than the run's"
+        f"no label matches the run's {counted(match.n_samples, 'answer')}: "
+        f"of {counted(match.n_annotated, 'annotated query', 'annotated queries')} {match.n_unknown:,} are "
+        f"not in the run, {match.n_other_answer:,} are about a different answer"
     ) + (f"; all splits are in {match.whole_results}" if match.whole_results else "")
 
 
@@ -457,7 +457,7 @@ def telling(scores: Mapping[str, float], higher_is_better: Mapping[str, bool]) -
         if 0.0 <= value <= 1.0 and _base_name(name) in _FIELD_OF_METRIC
     }
     if not good:
-        return Telling() if scores else Telling(TELLING_FROM, "no metric has scored it")
+        return Telling() if scores else Telling(TELLING_FROM, "not scored by any metric")
     best, worst = max(good, key=good.__getitem__), min(good, key=good.__getitem__)
     unsure = min(good, key=lambda name: abs(good[name] - 0.5))
     apart, doubt = good[best] - good[worst], 1.0 - abs(2.0 * good[unsure] - 1.0)

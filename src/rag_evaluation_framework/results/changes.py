@@ -46,7 +46,7 @@ from rag_evaluation_framework.statistics.resampling import exact_mean
 def by_run(evaluations: Sequence[Evaluation]) -> dict[str, Evaluation]:
     """Return evaluations by the ids of their runs; a second one of an id is numbered."""
     if len(evaluations) < 2:
-        raise UsageError("compare: expected two evaluations or more, got one")
+        raise UsageError("compare: only one evaluation given; expected two or more")
     named: dict[str, Evaluation] = {}
     for each in evaluations:
         name, number = each.head.run_id, 2

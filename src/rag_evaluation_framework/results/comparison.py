@@ -372,7 +372,7 @@ def _compare_samples(old: Floats, new: Floats, told: dict[str, Any]) -> MetricCo
         difference=after - before,
         interval=interval,
         p_value=p_value,
-        test="Welch's t, different questions" if interval else "Welch's t: the values tell no spread",
+        test="Welch's t, different questions" if interval else "Welch's t: the values have no spread",
     )
 
 
@@ -622,7 +622,7 @@ def data_differences(baseline: ScoredRun, contender: ScoredRun) -> Iterator[str]
     if before and after and before != after:
         yield f"different datasets ({before} and {after})"
     elif baseline.dataset_hash and contender.dataset_hash and baseline.dataset_hash != contender.dataset_hash:
-        yield f"the content of the dataset {before or ''} differs (its hash is another)"
+        yield f"the content of the dataset {before or ''} differs (different hash)"
 
 
 def method_differences(baseline: ScoredRun, contender: ScoredRun, metric: str) -> Iterator[str]:

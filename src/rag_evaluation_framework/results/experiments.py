@@ -378,6 +378,6 @@ def _warnings(experiment: Experiment, units: _Units, misplaced: Sequence[str]) -
         z = (counts[0] - share * total) / (total * share * (1 - share)) ** 0.5
         if normal_two_sided(z) < _UNLIKELY:
             yield (
-                f"the shares are off: {counts[0]:,} units of {experiment.variants[0].name} and {counts[1]:,} "
-                f"of {experiment.variants[1].name}, where {share:g} were planned; something drops answers"
+                f"sample ratio mismatch: {counts[0]:,} units of {experiment.variants[0].name} and "
+                f"{counts[1]:,} of {experiment.variants[1].name}, where {share:g} were planned"
             )

@@ -214,28 +214,28 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     def _too_few(self, figure: Figure, unfinished: int) -> str | None:
         """Say that too few of the samples a metric applies to were scored; ``None`` if enough were."""
         if figure.value is None and any(each.reason == SETTLED for each in figure.reasons):
-            return f"every answer was {SETTLED} (--judge-all asks it about all of them)"
+            return f"every answer was {SETTLED} (to judge all of them, use --judge-all)"
         if figure.value is None:
-            return f"nothing was scored ({figure.n_skipped:,} skipped, {figure.n_failed:,} failed)"
+            return f"no answer was scored ({figure.n_skipped:,} skipped, {figure.n_failed:,} failed)"
         lacking = sum(each.count for each in figure.reasons if each.reason in _LACKING)
         if figure.judged is not None:
             return self._too_few_judged(figure, figure.judged, lacking + unfinished)
         applies = figure.n_scored + figure.n_failed + lacking + unfinished
         if figure.n_scored >= self.min_scored * applies:
             return None
-        needed = f"at least {self.min_scored:.4g} of them are needed"
+        needed = f"at least {self.min_scored:.4g} required"
         return f"{figure.n_scored:,} of {counted(applies, 'sample')} scored, and {needed}"
 
     def _too_few_judged(self, figure: Figure, part: JudgedPart, missing: int) -> str | None:
         """Say that what was drawn does not tell of all; those drawn stand for others that failed as well."""
         if figure.interval is None:
             verdicts = counted(figure.n_scored, "verdict")
-            return f"{verdicts} cannot tell the mean of {part.n:,}: at least {FEWEST_TO_TELL} are needed"
+            return f"{verdicts} are too few to estimate the mean of {part.n:,}: {FEWEST_TO_TELL} required"
         applies = part.n + figure.n_failed - part.failed + missing
         told = part.n * (1 - part.failed / part.drawn) if part.drawn else 0.0
         if told >= self.min_scored * applies:
             return None
-        share = f"at least {self.min_scored:.4g} of them are needed"
+        share = f"at least {self.min_scored:.4g} required"
         return f"verdicts stand for {round(told):,} of {counted(applies, 'sample')}, and {share}"
 
     def _waived(self, check: Check) -> Check:
@@ -360,7 +360,7 @@ def _idle_checks(parts: Sequence[Evaluation], left_out: Sequence[Threshold]) -> 
         if is_idle and threshold not in (*told, *left_out):
             yield _idle(threshold, None, None)
     for threshold in left_out:
-        reason = "the run was narrowed"
+        reason = "the run covers a part of the questions"
         yield replace(_idle(threshold, threshold.dataset, reason), excuse="left out")
 
 
@@ -399,10 +399,10 @@ def _too_large_drops(moved: Regressions, max_drop: float | None) -> Iterator[str
     drops |= {f"{each.dataset}: {each.metric}": each.drop for each in moved.metrics}
     for name, drop in drops.items():
         if drop is None:
-            yield f"{name}: nothing to tell the drop by, which must lie below {max_drop:g}"
+            yield f"{name}: the drop is unknown; it must be below {max_drop:g}"
         elif drop >= max_drop:
             told = f"{name} may have dropped by {drop:.4g} (95%, one-sided)"
-            yield f"{told}, which must lie below {max_drop:g}"
+            yield f"{told}; it must be below {max_drop:g}"
 
 
 def _broken_rules(parts: Sequence[Evaluation], max_errors: int) -> Iterator[str]:
@@ -421,7 +421,7 @@ def _unevaluated(parts: Sequence[Evaluation], checks: Sequence[Check]) -> Iterat
         if not part.counts.total:
             yield f"{part.name}: no samples"
     if all(check.excuse == "left out" for check in checks):
-        yield "nothing was evaluated: no threshold is set for what was measured, and there is no baseline"
+        yield "nothing was evaluated: no threshold is set for a measured metric, and there is no baseline"
 
 
 # Whether one sample passes, and the share of those that do.

@@ -153,8 +153,8 @@ class LabelledValues(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=T
         if spread == 0.0 or normal_two_sided((labelled - rest) / spread) >= _NOT_RANDOM:
             return None
         return (
-            f"the labelled samples score {labelled:.4f} on average, the others {rest:.4f}: they do not look "
-            "drawn at random, which the corrected figures rely on"
+            f"the labeled samples score {labelled:.4f} on average, the others {rest:.4f}: they do not look "
+            "like a random sample, which the corrected figures require"
         )
 
     @cached_property
@@ -183,7 +183,7 @@ def _half(truth: Floats, wanted: LabelField) -> float:
     if not are_shares(truth):
         raise UsageError(
             f"label {wanted.name!r} goes from {truth.min():g} to {truth.max():g}: "
-            "say with --positive-at which label counts as yes"
+            "set the lowest label that counts as yes with --positive-at"
         )
     return 0.5
 
@@ -379,7 +379,7 @@ class MetricCalibration(msgspec.Struct, frozen=True, kw_only=True):
         if self.n_labels < FEWEST_TO_VALIDATE:
             return f"{checked}, too few to rely on"
         if self.against is not None:
-            return f"{checked}, and runs against them"
+            return f"{checked}, negatively correlated with them"
         n_rarer, rarer = min((self.n_yes, "yes"), (self.n_labels - self.n_yes, "no"))
         if n_rarer < FEWEST_OF_A_CLASS or self.auroc.value is None:
             return f"{checked}, but too few of them are {rarer} ({n_rarer}) to rely on"
@@ -387,16 +387,16 @@ class MetricCalibration(msgspec.Struct, frozen=True, kw_only=True):
         interval = self.auroc.interval
         surely = self.auroc.value if interval is None else interval.low
         if surely <= _CHANCE:
-            return f"{checked}, and not shown to follow them"
+            return f"{checked}, no significant correlation with them"
         if surely < LEAST_TO_VALIDATE:
-            return f"{checked}, which it follows weakly: {self._telling_apart}"
+            return f"{checked}, weak correlation with them: {self._telling_apart}"
         return f"validated on {counted(self.n_labels, 'label')}"
 
     @property
     def _telling_apart(self) -> str:
         interval = self.auroc.interval
         ends = "" if interval is None else f" [{interval.low:.0%}, {interval.high:.0%}]"
-        return f"it tells a yes from a no {self.auroc.value:.0%} of the time{ends}, a coin {_CHANCE:.0%}"
+        return f"it ranks a yes above a no in {self.auroc.value:.0%} of pairs{ends}; chance: {_CHANCE:.0%}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values for a JSON file."""
@@ -458,7 +458,7 @@ def cannot_calibrate(
     truth = [label for query, label in labels.values.items() if query in metric.by_id]
     if not truth:
         n_tied = sum(unit.query_id in metric.by_id for unit in labels.units)
-        exception = f", but for {n_tied:,} tied and left out" if n_tied else ""
+        exception = f", but for {n_tied:,} tied" if n_tied else ""
         return f"no sample has both a score and a label {wanted.name!r}{exception}"
     cut = settings.positive_at
     if cut is None or min(truth) < cut <= max(truth):
@@ -491,7 +491,7 @@ def _surely_falls(ranked: Estimate) -> bool:
 def _no_suggestion(found: ThresholdFigures | None, yes: Floats, against: str | None) -> str | None:
     if found is not None and found.threshold.source != "half":
         return None
-    return too_few_to_suggest(yes) if against is None else "it runs against the label"
+    return too_few_to_suggest(yes) if against is None else "it is negatively correlated with the label"
 
 
 def _people(

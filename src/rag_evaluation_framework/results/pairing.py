@@ -154,7 +154,7 @@ def pair_rows(before: AskedRows, after: AskedRows) -> Pairing:
             pairing.notice = f"{len(shared):,} of {smaller:,} ids are in both runs"
         elif alike < _ENOUGH_ALIKE * len(shared):
             told = (
-                f"{len(shared) - alike:,} of {len(shared):,} ids that both runs have ask something else now"
+                f"{len(shared) - alike:,} of {len(shared):,} ids in both runs have a different question now"
             )
             pairing.notice = told
         else:

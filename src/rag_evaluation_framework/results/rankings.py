@@ -82,7 +82,7 @@ def evaluate_run_files(
     """
     format_: Any = None if options is None else options.format
     if format_ not in (None, *get_args(Format)):
-        raise UnknownNameError("format of judgements and runs", format_, get_args(Format))
+        raise UnknownNameError("format of judgments and runs", format_, get_args(Format))
     options = options or Options()
     options.reach()
     problems = Problems()

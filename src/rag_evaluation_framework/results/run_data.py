@@ -439,7 +439,7 @@ def together(several: Iterable[KeptDocuments]) -> KeptDocuments:
     return KeptDocuments(tuple(documents.values()), not_kept, reason)
 
 
-NO_DOCUMENTS = KeptDocuments(reason="the run knew no documents: --corpus names their folder")
+NO_DOCUMENTS = KeptDocuments(reason="the run has no documents. Set their folder with --corpus")
 
 
 def named_documents(response: Response) -> Iterator[str]:
@@ -496,8 +496,8 @@ def read_documents(folder: Path) -> KeptDocuments:
             texts.setdefault(line["sha256"], line.get("text"))
             text = texts[line["sha256"]]
             if text is None:
-                beyond = f"a run keeps {MOST_CHARACTERS:,} characters of documents"
-                not_kept[line["id"]] = f"{beyond}, and its {line['characters']:,} are beyond them"
+                beyond = f"a run saves at most {MOST_CHARACTERS:,} characters of documents"
+                not_kept[line["id"]] = f"{beyond}, and this document has {line['characters']:,}"
             else:
                 given = ({name: line[name]} if name in line else {} for name in ("file_name", "file_path"))
                 metadata, extra = given

@@ -171,7 +171,7 @@ class RunFolder:
                 return cls.at(ended[0])
             names = ", ".join(path.name for path in ended[-3:])
             raise UsageError(
-                f"{path_or_id} is the end of {len(ended):,} runs ({names}): write more of the id"
+                f"{path_or_id} matches {len(ended):,} runs ({names}). Give a longer end of the id"
             )
         if Path(path_or_id).is_file():
             found = f"the file {path_or_id}: a results file has the figures of a run, not its journal"
@@ -574,7 +574,7 @@ def runs_in(directory: Path) -> Iterator[RunFolder]:
 def latest_run(runs_directory: str | Path = DEFAULT_RUNS_DIRECTORY) -> RunFolder:
     """Open the run that began last; one that belongs to another's evaluation is found by that."""
     if not (begun := [*runs_in(Path(runs_directory))]):
-        raise UsageError(f"expected a run, got none, and there is none in {runs_directory}")
+        raise UsageError(f"no run given, and no runs in {runs_directory}")
     return _latest(begun)
 
 
@@ -591,7 +591,7 @@ def latest_resumable(command: str, runs_directory: Path) -> RunFolder:
     """Open the latest run of a command with something left to do; without any, its latest."""
     same = [run for run in runs_in(runs_directory) if command_of(run.head) == command]
     if not same:
-        raise UsageError(f"--resume: there is no run in {runs_directory} that rag-eval {command} has begun")
+        raise UsageError(f"--resume: no run of rag-eval {command} in {runs_directory}")
     return _latest([run for run in same if run.summary().is_resumable] or same)
 
 

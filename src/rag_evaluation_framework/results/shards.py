@@ -40,7 +40,7 @@ def merge_evaluations(first: Evaluation, *others: Evaluation) -> Evaluation:
     """
     shards = (first, *others)
     if not others:
-        raise UsageError("merge: expected two shards or more, got one")
+        raise UsageError("merge: only one shard given; expected two or more")
     called, by_name = _told_apart(shards), _by_name(shards)
     reasons = [*_unlike(shards, called)]
     reasons += [reason for parts in by_name.values() for reason in _reasons_against(parts, called)]
@@ -105,11 +105,11 @@ def _decided(whole: Evaluation, shards: Sequence[Evaluation]) -> Evaluation:
     if any(shard.regressions is not None for shard in shards):
         why = "each shard was compared with its part of a baseline; compare the whole with it"
     elif lacking is not None:
-        why = f"{lacking} does not keep what its gate demanded"
+        why = f"{lacking} has no thresholds of its gate"
     elif any(gate != gates[0] for gate in gates):
         why = "the gates of the shards differ"
     if why is not None:
-        return replace(whole, warnings=(*whole.warnings, f"no verdict of the whole: {why}"))
+        return replace(whole, warnings=(*whole.warnings, f"no verdict on the merged run: {why}"))
     return replace(whole, verdict=gates[0].decide(whole))
 
 

@@ -78,7 +78,7 @@ def metric_trends(documents: Sequence[Mapping[str, Any]]) -> list[MetricTrend]:
     Of the earlier runs the last 30 count.
     """
     if not documents:
-        raise UsageError("a trend needs at least one run, got none")
+        raise UsageError("no runs: a trend needs at least one")
     points = [list(_points(document)) for document in sorted(documents, key=_when)]
     trends = []
     for current in points[-1]:
@@ -98,10 +98,10 @@ def _judged(trend: MetricTrend) -> MetricTrend:
     """Judge the latest value by those before it."""
     current, n = trend.current, len(trend.history)
     if current.n_scored < LEAST_SAMPLES:
-        reason = f"{counted(current.n_scored, 'sample')}, at least {LEAST_SAMPLES} are needed"
+        reason = f"not enough samples: {current.n_scored:,} scored, {LEAST_SAMPLES} required"
         return replace(trend, reason=reason)
     if n < LEAST_RUNS:
-        reason = f"{counted(n, 'comparable run')} before it, at least {LEAST_RUNS} are needed"
+        reason = f"not enough history: {counted(n, 'comparable earlier run')}, {LEAST_RUNS} required"
         return replace(trend, reason=reason)
     values = [point.value for point in trend.history]
     mean, spread = exact_mean(values), standard_deviation(values)
@@ -216,7 +216,7 @@ def stored_documents(
         if any(True for _ in _points(document)):
             found.setdefault(str(document.get("evaluation_id")), document)
     if not found:
-        raise UsageError(f"expected results of runs in {runs_directory} or {results_directory}, got none")
+        raise UsageError(f"{runs_directory} and {results_directory} contain no results of runs")
     latest = max(found.values(), key=_when)
     wanted = dataset or evaluated_dataset(latest)
     chosen = [document for document in found.values() if evaluated_dataset(document) == wanted]

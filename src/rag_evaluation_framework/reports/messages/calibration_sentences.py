@@ -1,4 +1,4 @@
-"""What is said of a calibration: which labels match the run, and how far each metric may be trusted."""
+"""The sentences of a calibration: matching labels, and the reliability of each metric."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def matching(match: LabelMatch) -> str:
     names = ", ".join(map(blocks.one_line, match.annotators[:_NAMED_ANNOTATORS]))
     names += ", …" if len(match.annotators) > _NAMED_ANNOTATORS else ""
     text = (
-        f"{counted(match.n_matched, 'answer')} of {match.n_samples:,} labelled "
+        f"{counted(match.n_matched, 'answer')} of {match.n_samples:,} labeled "
         f"by {counted(len(match.annotators), 'annotator')} ({names})"
     )
     if match.n_other_answer:
-        text += f"; {match.n_other_answer:,} labelled for another answer than the run's"
+        text += f"; {match.n_other_answer:,} labeled for an answer that is not in the run"
     if match.n_unknown:
-        text += f"; {match.n_unknown:,} labelled that the run does not have"
+        text += f"; {match.n_unknown:,} labeled that are not in the run"
         text += f" (all splits are in {match.whole_results})" if match.whole_results else ""
     return text
 
@@ -40,33 +40,33 @@ def notes(report: Calibration) -> Iterator[str]:
     for name, reason in report.unlabelled.items():
         yield f"{name}: not calibrated: {reason}"
     if report.unpaired:
-        yield f"no human label goes with {', '.join(report.unpaired)}: --pair METRIC=FIELD names one"
+        yield f"no human label matches {', '.join(report.unpaired)}. Set one with --pair METRIC=FIELD"
     yield (
-        "corrected: prediction-powered (PPI++), for labels drawn at random from the run; Wilson's "
-        "interval for shares, Student's t for means. Other intervals: Wilson's for shares, else "
-        "bootstrap over answers"
+        "corrected: prediction-powered inference (PPI++), for labels sampled at random from the run; 95% CI: "
+        "Wilson for shares, Student's t for means. Other intervals: Wilson for shares, else bootstrap over "
+        "answers"
     )
 
 
 def _details(metric: MetricCalibration) -> str:
     parts = [metric.merging, f"{metric.n_yes:,} of {metric.n_labels:,} are yes"]
     if metric.is_turned_round:
-        parts.append("less of the metric means more of the label")
+        parts.append("a lower metric means a higher label")
     if metric.n_unscored_labels:
-        unscored = counted(metric.n_unscored_labels, "labelled answer has", "labelled answers have")
+        unscored = counted(metric.n_unscored_labels, "labeled answer has", "labeled answers have")
         parts.append(f"{unscored} no score")
     if metric.n_undecided:
-        parts.append(f"{metric.n_undecided:,} tied, left out")
+        parts.append(f"{metric.n_undecided:,} tied, not counted")
     if metric.reliability is not None:
         error = metric.reliability.expected_calibration_error
-        parts.append(f"read as a probability it is off by {error:.2f} on average")
+        parts.append(f"as a probability: expected calibration error {error:.2f}")
     if metric.rogan_gladen is not None:
         rate = estimate_text(Estimate(metric.rogan_gladen.value, metric.rogan_gladen.interval))
         parts.append(f"share by sensitivity and specificity (Rogan–Gladen) {rate}")
     if metric.people is not None:
         people = metric.people
         shared = counted(people.n_queries, "answer")
-        parts.append(f"people among themselves, {people.measure} {blocks.figure(people.value)} on {shared}")
+        parts.append(f"agreement of annotators, {people.measure} {blocks.figure(people.value)} on {shared}")
     return "; ".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""The sentences of comparisons of runs, systems and variants: what may be claimed, what answers share."""
+"""The sentences of comparisons of runs, systems and variants, and of properties that answers share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rag_evaluation_framework.results.verdicts import AnswerChanges, ChangedAnsw
 
 
 def comparison_sentence(comparison: Comparison, changes: AnswerChanges | None = None) -> str:
-    """Say what may be claimed of a contender, by default of the only one."""
+    """Return the verdict sentence of a candidate, by default of the only one."""
     found = changes or (comparison.answers[0] if comparison.answers else None)
     if found is not None and found.shares is not None:
         return _shares_sentence(found.shares)
@@ -41,6 +41,19 @@ def comparison_sentence(comparison: Comparison, changes: AnswerChanges | None = 
     steady = told or f"{counted(len(metrics), 'metric is', 'metrics are')} no lower"
     unjudged = "" if found is None or found.other_questions else ", no answer was judged"
     return f"{word.capitalize()}{unjudged}: {steady}."
+
+
+def decided_by(comparison: Comparison, changes: AnswerChanges | None) -> Iterator[str]:
+    """Say that the answers decided a verdict which no metric supports."""
+    if changes is None or not changes.is_tested or not (changes.worse or changes.better):
+        return
+    metrics = [each for each in comparison.metrics if each.contender == changes.contender]
+    if (
+        _word(metrics, changes) in ("worse", "better")
+        and metrics
+        and not any(each.finding in ("worse", "better") for each in metrics)
+    ):
+        yield "The verdicts of the answers decided this; no metric differs significantly."
 
 
 def _shares_sentence(shares: SampleShares) -> str:
@@ -73,17 +86,17 @@ def _metric_change(each: MetricComparison) -> str:
 
 
 def trait_sentence(trait: SharedTrait) -> str:
-    """Say what answers that moved one way share: ``The five that got worse were answered from …``."""
+    """Say what answers that moved one way share: ``The 5 answers that got worse retrieved x.md first``."""
     is_all = trait.count == trait.of
-    part, whole = map(blocks.number_word, (trait.count, trait.of))
-    who = f"{'The' if is_all else f'{part.capitalize()} of the'} {whole} that got {trait.moved}"
+    part = "The" if is_all else f"{trait.count:,} of the"
+    who = f"{part} {counted(trait.of, 'answer')} that got {trait.moved}"
     value = blocks.one_line(trait.value)
     was = {
-        "document": f"were answered from {value}",
-        "needed": f"need {value}",
+        "document": f"retrieved {value} first",
+        "needed": f"expect {value}",
         "why": f"{'have' if trait.moved == 'worse' else 'had'} the same cause: {name_kind(trait.value)}",
         "tag": f"have the tag {value}",
-        "category": f"are of the category {value}",
+        "category": f"are in the category {value}",
         "difficulty": f"are {value} questions",
         "query_type": f"are of the type {value}",
     }[trait.kind]
@@ -96,38 +109,39 @@ def sorts_sentence(changes: AnswerChanges) -> str:
     if changes.other_questions is not None:
         before, now = changes.other_questions
         return f"different questions: {counted(now, 'answer')} now, {before:,} before"
-    same = [f"{changes.same:,} the same"]
+    same = {"the same": changes.same}
     if changes.is_tested:
-        same = [f"{changes.correct:,} correct in both", f"{changes.wrong:,} wrong in both"]
-    rest = [f"{len(changes.worse):,} worse", f"{len(changes.better):,} better"]
-    if changes.new or changes.gone:
-        rest += [f"{len(changes.new):,} new", f"{len(changes.gone):,} gone"]
-    if changes.unpaired:
-        rest.append(f"{len(changes.unpaired):,} judged in one run alone")
-    if changes.untold:
-        rest.append(f"{changes.untold:,} not judged in either")
-    return ", ".join([*same, *rest])
+        same = {"correct in both": changes.correct, "wrong in both": changes.wrong}
+    counts = same | {
+        "worse": len(changes.worse),
+        "better": len(changes.better),
+        "new": len(changes.new),
+        "removed": len(changes.gone),
+        "judged in one run only": len(changes.unpaired),
+        "not judged in either": changes.untold,
+    }
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) + "."
 
 
 def left_out_sentences(changes: AnswerChanges) -> Iterator[str]:
     """Yield which answers are new, gone, edited or cannot be compared, and which a metric leaves out."""
     if changes.notice is not None:
         yield changes.notice
-    for word, answers in (("new", changes.new), ("gone", changes.gone)):
+    for word, answers in (("new", changes.new), ("removed", changes.gone)):
         if answers:
             yield f"{word}: {names_of(answers)}"
     if changes.edited:
-        yield f"edited since: {names_of(changes.edited)}"
+        yield f"edited since the baseline: {names_of(changes.edited)}"
     if changes.left_out:
         yield f"left out by --sample-size, --tag or --dataset: {names_of(changes.left_out)}"
     if changes.unconfirmed and (changes.worse or changes.better):
         yield no_longer_confirmed(count=changes.unconfirmed, baseline="the baseline")
     if changes.unpaired:
-        yield f"judged in one run alone: {names_of(changes.unpaired)}"
+        yield f"judged in one run only: {names_of(changes.unpaired)}"
     for metric, answers in changes.unscored.items():
         reasons = list(dict.fromkeys(each.reason for each in answers if each.reason))
         why = f" ({blocks.one_line('; '.join(reasons[:2]), 200)})" if reasons else ""
-        left = counted(len(answers), "answer that one run alone scores", "answers that one run alone scores")
+        left = counted(len(answers), "answer scored in one run only", "answers scored in one run only")
         yield f"{metric} leaves out {left}: {names_of(answers)}{why}"
 
 
@@ -160,22 +174,22 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def experiment_sentence(result: ExperimentResult) -> str:
-    """Say what may be said of an experiment today."""
+    """Return the verdict sentence of an experiment today."""
     experiment, look = result.experiment, result.latest
     planned = experiment.planned_units
     effect = f"{experiment.minimum_effect:g} in {experiment.metrics[0]}"
     if look is None:
         return (
-            f"Not begun: {counted(planned, 'unit')} of both variants show a difference of {effect} in "
-            f"{experiment.power:.0%} of all cases; each needs {LEAST_UNITS} for a first look"
+            f"Not begun: {counted(planned, 'unit')} in both variants detect a difference of {effect} with "
+            f"{experiment.power:.0%} power; the first look needs {LEAST_UNITS} per variant."
         )
     moved = (
         f"{experiment.metrics[0]} is {blocks.figure(look.means[1])} against {blocks.figure(look.means[0])}"
     )
     if result.word == "winner":
-        return f"{result.winner} wins: {moved}, shown on {result.decided_on}"
+        return f"{result.winner} wins: {moved}, significant on {result.decided_on}."
     if result.word == "too small":
-        return f"No winner: {moved}; the difference is shown, but smaller than the {effect} that matter"
+        return f"No winner: {moved}; significant but smaller than the minimum effect of {effect}."
     if result.word == "no winner":
-        return f"No winner: {moved}, and {counted(result.units, 'unit')} are as many as were planned"
-    return f"No winner yet: {moved}; {result.units:,} of {counted(planned, 'planned unit')}"
+        return f"No winner: {moved} after all {counted(result.units, 'planned unit')}."
+    return f"No winner yet: {moved}; {result.units:,} of {counted(planned, 'planned unit')}."

@@ -1,4 +1,4 @@
-"""What is said of questions that were made, and of what a judge or a generator has cost."""
+"""The sentences of generated questions, and of the cost of a judge or a generator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def spending_text(name: str, spending: Spending, *, failed_votes: Mapping[str, i
     if usage is not None and usage.input_tokens is not None and usage.output_tokens is not None:
         parts.append(f"{counted(usage.input_tokens, 'token')} in, {usage.output_tokens:,} out")
     if spending.cap is not None:
-        parts.append(f"{blocks.money(spending.charged)} of ${spending.cap:,g} at most")
+        parts.append(f"{blocks.money(spending.charged)} of a ${spending.cap:,g} cap")
     elif usage is not None and usage.cost_usd is not None:
         parts.append(blocks.money(usage.cost_usd))
     for model, count in (failed_votes or {}).items():
@@ -43,23 +43,23 @@ def in_words(reason: str, drafts: Drafts) -> str:
     return blocks.one_line(detail, _DETAIL_CHARACTERS)
 
 
-POOR_BY_RULES = "of 203 about unseen texts, readers found 9 poor"
+POOR_BY_RULES = "reviewers rejected 9 of 203 in our test"
 
 
 _TURNED_DOWN = {
-    "many-passages-fit": ("fits many passages", "fit many passages"),
-    "copies-passage": ("repeats its passage", "repeat their passage"),
-    "near-duplicate": ("asks the same again", "ask the same again"),
-    "duplicate-question": ("was asked before", "were asked before"),
-    "gives-answer-away": ("gives the answer away", "give the answer away"),
-    "passage-not-found": ("does not lead back to its passage", "do not lead back to their passages"),
+    "many-passages-fit": ("is ambiguous", "are ambiguous"),
+    "copies-passage": ("copies its passage", "copy their passage"),
+    "near-duplicate": ("is a near-duplicate", "are near-duplicates"),
+    "duplicate-question": ("is a duplicate", "are duplicates"),
+    "gives-answer-away": ("reveals the answer", "reveal the answer"),
+    "passage-not-found": ("does not retrieve its passage", "do not retrieve their passages"),
     "asks-for-a-section": (
         "asks for a whole section by its heading",
         "ask for a whole section by its heading",
     ),
     "nothing-to-ask": (
-        "was not made: the documents give no more",
-        "were not made: the documents give no more",
+        "not generated: no suitable sentences left",
+        "not generated: no suitable sentences left",
     ),
 }
 
@@ -72,7 +72,11 @@ def turned_down(drafts: Drafts) -> str:
     counts = dict(drafts.counts())
     good = counts.pop(_GOOD_ONES, 0)
     told = [f"{count:,} {_because(reason, count, drafts)}" for reason, count in counts.items()]
-    beyond = [f"{counted(good, 'good one was', 'good ones were')} more than you asked for"] if good else []
+    beyond = (
+        [f"{counted(good, 'good question', 'good questions')} beyond the number you asked for"]
+        if good
+        else []
+    )
     return "; ".join(filter(None, [", ".join(told), *beyond]))
 
 
@@ -85,4 +89,4 @@ def _because(reason: str, count: int, drafts: Drafts) -> str:
 def flagged(drafts: Drafts) -> str:
     told = (f"{count:,} {_because(flag, count, drafts)}" for flag, count in drafts.flagged().items())
     kept = ", ".join(told)
-    return f"{kept}; kept anyway" if kept else ""
+    return f"{kept}; included anyway" if kept else ""

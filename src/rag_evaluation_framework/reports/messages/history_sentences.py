@@ -1,4 +1,4 @@
-"""What is said of figures over time: whether they left what was expected, and how fast something is."""
+"""The sentences of figures over time: regressions, improvements and speed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def trend_sentence(trends: Sequence[MetricTrend]) -> str:
-    """Say which metrics have left what earlier runs lead to expect."""
+    """Say which metrics lie outside their expected ranges."""
     if not trends:
-        return "Nothing to tell: the latest run has no metric"
+        return "Not evaluated: the latest run has no metric."
     by_verdict = {
         verdict: [each for each in trends if each.verdict == verdict]
         for verdict in ("regression", "improvement", "steady", "too few")
@@ -27,14 +27,15 @@ def trend_sentence(trends: Sequence[MetricTrend]) -> str:
         if found := by_verdict[verdict]:
             told = [f"{each.metric} is {blocks.figure(each.current.value)}" for each in found[:3]]
             which = (
-                f"{expected_range(found[0])} was expected" if len(found) == 1 else "none of it was expected"
+                f"expected {expected_range(found[0])}" if len(found) == 1 else "outside the expected ranges"
             )
             runs = counted(len(found[0].history), "run")
-            return f"{side.capitalize()}: {blocks.listed(told)}; {which} after {runs}"
+            return f"{side.capitalize()}: {blocks.listed(told)}; {which} after {runs}."
     if steady := by_verdict["steady"]:
         are = counted(len(steady), "metric is", "metrics are")
-        return f"Steady: {are} where earlier runs lead to expect"
-    return f"Too few to tell: {by_verdict['too few'][0].reason}"
+        return f"Steady: {are} within the expected range."
+    reason = by_verdict["too few"][0].reason or ""
+    return f"{reason[:1].upper()}{reason[1:]}."
 
 
 def expected_range(trend: MetricTrend) -> str:
@@ -46,18 +47,18 @@ def expected_range(trend: MetricTrend) -> str:
 def pace_sentence(kept: KeptBenchmark) -> str:
     """Say how fast it is, compared with the last time."""
     pace, latency = kept.pace, kept.latency
-    now = f"{rate(pace.now['queries_per_second'])} questions a second"
+    now = f"{rate(pace.now['queries_per_second'])} questions per second"
     if pace.before is None:
         shares = [
             f"{_percent(name)} within {milliseconds(latency[name])}" for name in percentiles(latency)[:2]
         ]
-        return f"Measured for the first time: {', '.join([now, *shares])}"
+        return f"First measurement: {', '.join([now, *shares])}."
     last = rate(pace.before["queries_per_second"])
     if pace.word == "same":
-        return f"As fast as last time: {now}, last time {last}"
+        return f"As fast as last time: {now}, last time {last}."
     if pace.word == "undecided":
-        return f"Undecided: {now}, last time {last}, but {pace.reason}"
-    return f"{pace.word.capitalize()} than last time: {now}, last time {last}"
+        return f"Undecided: {now}, last time {last}, but {pace.reason}."
+    return f"{pace.word.capitalize()} than last time: {now}, last time {last}."
 
 
 def percentiles(latency: Mapping[str, Any]) -> list[str]:
@@ -66,7 +67,7 @@ def percentiles(latency: Mapping[str, Any]) -> list[str]:
 
 def _percent(name: str) -> str:
     share = float(name[1:])
-    return "half" if share == 50 else f"{share:g} %"
+    return f"{share:g}%"
 
 
 def rate(value: float) -> str:

@@ -1,4 +1,4 @@
-"""What is said of a run: what was read of rows, what has no score, and how reliably the agent answered."""
+"""The sentences of a run: fields of rows, missing scores, reliability of the agent."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def not_scored_lines(evaluation: Evaluation) -> Iterator[str]:
         yield from (f"{of}{metric} is not measured: {reason}" for metric, reason in part.unmeasured.items())
     if evaluation.missing:
         names = [KINDS_OF_GOLDEN.get(name, name) for name in evaluation.missing]
-        yield f"no {blocks.listed(names, 'or')} in this folder"
+        yield f"This folder contains no {blocks.listed(names, 'or')}."
 
 
 def unmeasured_lines(evaluation: Evaluation) -> list[str]:
@@ -68,7 +68,7 @@ def unmeasured_lines(evaluation: Evaluation) -> list[str]:
     for each in evaluation.not_measured:
         metrics.setdefault((each.n_skipped, each.n_failed), []).append(each.metric)
     return [
-        f"nothing was scored ({skipped:,} skipped, {failed:,} failed): {', '.join(names)}"
+        f"No answer was scored ({skipped:,} skipped, {failed:,} failed): {', '.join(names)}"
         for (skipped, failed), names in metrics.items()
     ]
 
@@ -106,9 +106,11 @@ def excluded_answers(*, metrics: Sequence[str], names: Mapping[str, Sequence[str
 
 
 def caution(evaluation: Evaluation) -> str | None:
-    """Say what figures by words can show; ``None`` if there are none."""
-    if any(each.n_scored and blocks.by(each.method) == "words" for each in evaluation.metrics.values()):
-        return "Word overlap finds additions and changed copies. For reworded errors, use --judge-model."
+    """Return the limits of word overlap; ``None`` if no figure uses it."""
+    if any(
+        each.n_scored and blocks.by(each.method) == "word overlap" for each in evaluation.metrics.values()
+    ):
+        return "Scored by word overlap; most changes of meaning are missed. For those, use --judge-model."
     return None
 
 
@@ -133,13 +135,13 @@ def shortfall_of(evaluation: Evaluation) -> str | None:
     outcome = evaluation.outcome
     if outcome.completed:
         return None
-    return f"incomplete: {outcome.reason}; continue with --resume {evaluation.head.run_id}"
+    return f"incomplete: {outcome.reason}; resume with --resume {evaluation.head.run_id}"
 
 
 def gate_switch(evaluation: Evaluation) -> str:
-    """Say what switches the gate on that is off."""
+    """Return how to set a gate."""
     if "manifest" in evaluation.head.configuration:
         return "ciGate is not true"
     if evaluation.kind == "golden":
-        return "--threshold, or ciGate in the configuration, switches it on"
-    return "--threshold METRIC=NUMBER (in Python, gate={metric: bound}) switches it on"
+        return "set one with --threshold, or with ciGate in the configuration"
+    return "set one with --threshold METRIC=NUMBER (in Python, gate={metric: bound})"

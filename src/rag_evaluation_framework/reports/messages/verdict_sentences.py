@@ -168,8 +168,8 @@ def judge_failed(*, silent: int, asked: int, reason: str | None) -> str:
     return f"{said} ({reason})." if reason and len(said) + len(reason) + 3 <= _LONGEST else f"{said}."
 
 
-def agent_failed(*, failed: int, total: int, kinds: Mapping[str, int]) -> str:
-    said = f"{failed:,} of {counted(total, 'question')} got no answer"
+def agent_failed(*, failed: int, total: int, kinds: Mapping[str, int], noun: str = "question") -> str:
+    said = f"{failed:,} of {counted(total, noun)} got no answer"
     by_name: Counter[tuple[str, str]] = Counter()
     for kind, count in kinds.items():
         by_name[_name_failure(kind)] += count
@@ -211,6 +211,17 @@ def compared(*, word: str, worse: int, better: int) -> str:
     return f"{word}: {counted(worse, 'answer')} got worse, {better:,} got better."
 
 
+def recommended_setup(
+    *, setup: str, metric: str, value: str | None, tied: int, total: int, k: int | None = None
+) -> str:
+    within = "" if k is None else f" for k = {k:,}"
+    rank = (
+        f"tied with {counted(tied, 'other setup')}" if tied else f"the highest of {counted(total, 'setup')}"
+    )
+    figure = "" if value is None else f" {metric[0].upper()}{metric[1:]} {value}, {rank}."
+    return f"Recommended{within}: {setup}.{figure}"
+
+
 def no_common_question() -> str:
     return "Not comparable answer by answer: the runs share no questions."
 
@@ -228,7 +239,7 @@ def demand_text(check: Check) -> str:
 
 
 def limit_sentence(check: Check) -> str:
-    """Say what a limit was read as, what was counted, and whether it is met."""
+    """Return a threshold, its count and its result."""
     share = "" if check.is_count else f" ({format_bound(check)} of {check.of or 0:,})"
     excess = check.is_count and check.is_of_grade and (check.bound or 0) > (check.of or 0) > 0
     warning = "; warning: the run has fewer answers" if excess else ""
@@ -280,9 +291,9 @@ def moved_sentence(moved: Regressions) -> str:
 def excused_sentences(verdict: Verdict) -> Iterator[str]:
     for check in verdict.checks:
         if verdict.enabled and check.excuse == "waived":
-            yield f"{check.metric} was not evaluated, and is waived" + (
+            yield f"{check.metric} was not evaluated and is waived" + (
                 f": {check.reason}" if check.reason else ""
             )
     left_out = [check.metric for check in verdict.checks if verdict.enabled and check.excuse == "left out"]
     if left_out:
-        yield f"left out, since the run was narrowed: {', '.join(dict.fromkeys(left_out))}"
+        yield f"Not checked, since the run has a part of the questions: {', '.join(dict.fromkeys(left_out))}"

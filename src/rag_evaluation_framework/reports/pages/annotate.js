@@ -5,7 +5,7 @@ const SCALE = [1, 2, 3, 4, 5], VERDICTS = ['yes', 'no', 'partly'], AWAY = 120;
 let at = 0, item = null, mine = null, criterion = 0, sentence = 0, cited = 0, acted = Date.now(), unsaved = 0;
 let shown = null, lines = [], selection = null, caret = 0, box = null;
 
-/* Asking and telling the server. What is told is told in order; what was not written down stays here. */
+/* Requests to the server, sent in order; changes that were not saved stay here. */
 async function ask(path) {
   const reply = await fetch(path);
   if (!reply.ok) throw new Error((await reply.json().catch(() => ({}))).error || `the server answered ${reply.status}`);
@@ -26,11 +26,11 @@ function save(part, message) {
 async function tell(change, about) {
   try {
     const reply = await fetch('save', { method: 'POST', body: change, headers: { 'Content-Type': 'application/json', 'X-Rag-Eval-Token': location.pathname.split('/')[1] } });
-    const told = await reply.json().catch(() => ({ error: `the server answered ${reply.status}` }));
-    if (!reply.ok) throw new Error(told.error);
+    const saved = await reply.json().catch(() => ({ error: `the server answered ${reply.status}` }));
+    if (!reply.ok) throw new Error(saved.error);
     unsaved = Math.max(0, unsaved - 1);
-    DATA.items.find(each => each.key === about.key).finished = told.item.mine.finished || !!told.item.mine.label;
-    Object.assign(about, { others: told.item.others, scores: told.item.scores, verdict: told.item.verdict, why: told.item.why, written: told.written });
+    DATA.items.find(each => each.key === about.key).finished = saved.item.mine.finished || !!saved.item.mine.label;
+    Object.assign(about, { others: saved.item.others, scores: saved.item.scores, verdict: saved.item.verdict, why: saved.item.why, written: saved.written });
     if (about === item) status(`Saved to ${about.file}`);
   } catch (error) {
     const reason = error instanceof TypeError ? 'rag-eval annotate is no longer running' : error.message;

@@ -54,11 +54,11 @@ function chart(element, draw) {
   }).observe(element);
   return redraw;
 }
-const verdict = told => told && h('span', { class: 'verd ' + told[1] }, told[0]);
+const verdict = pair => pair && h('span', { class: 'verd ' + pair[1] }, pair[0]);
 /* The verdict on an answer or a turn: the state, who decided it and why; then the cause and the flags. */
 const ended = text => /[.…!?。]$/.test(text) ? text : text + '.';
 const verdictLines = (each, kind) => !each?.v ? [] : [
-  h('p', { class: kind }, verdict(each.v), each.by ? h('span', { class: 'dim' }, ` by ${each.by}`) : null, each.why ? [': ', h('span', { class: 'dim', dir: 'auto' }, ended(each.why))] : '.'),
+  h('p', { class: kind }, verdict(each.v), each.by ? h('span', { class: 'dim' }, ` (${each.by})`) : null, each.why ? [': ', h('span', { class: 'dim', dir: 'auto' }, ended(each.why))] : '.'),
   ...(each.cause ? [h('p', { class: 'small' }, 'Cause: ', h('bdi', {}, ended(each.cause)))] : []),
   ...(each.fl ? [h('p', { class: 'small' }, `Flagged: ${each.fl.join(', ')}.`)] : [])];
 const say = text => { $('#live').textContent = text; };

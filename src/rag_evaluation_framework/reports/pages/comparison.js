@@ -12,7 +12,7 @@ function comparisonView(view, root, number) {
     const moved = pairs.filter(each => each.m[0][i] !== each.m[1][i]).sort((a, b) => change(a) - change(b));
     function change(each) { return (each.m[1][i] ?? 9) - (each.m[0][i] ?? 9); }
     const still = pairs.length - moved.length;
-    $('.sums', root).textContent = `${whole(moved.length)} moved, ${whole(still)} did not`;
+    $('.sums', root).textContent = `${whole(moved.length)} changed, ${whole(still)} unchanged`;
     picture.replaceChildren();
     slopes.replaceChildren();
     if (moved.length > MOST_MOVERS) return drawScatter(moved, i, still);
@@ -25,7 +25,7 @@ function comparisonView(view, root, number) {
       return h('tr', {}, h('th', { scope: 'row', class: 'mono' }, each.s === 0 ? h('span', { class: 'alarm' }, each.name, ' ▾') : each.name),
         h('td', { class: 'q hide-s' }, h('a', { href: sampleLink(each.id), ...own(each.q) }, each.q)), h('td', { class: 'num' }, f2(before)), h('td', { class: 'num' }, f2(now)), h('td', { class: 'track' }, image));
     };
-    slopes.append(h('caption', { class: 'vh' }, `${metricPick.value} of each question that moved, before and now`), h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'id'), h('th', { scope: 'col', class: 'q hide-s' }, 'question'), h('th', { scope: 'col', class: 'num' }, 'before'), h('th', { scope: 'col', class: 'num' }, 'now'), h('th', { scope: 'col', class: 'track' }, '0 – 1'))),
+    slopes.append(h('caption', { class: 'vh' }, `${metricPick.value} of each changed question, before and now`), h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'id'), h('th', { scope: 'col', class: 'q hide-s' }, 'question'), h('th', { scope: 'col', class: 'num' }, 'before'), h('th', { scope: 'col', class: 'num' }, 'now'), h('th', { scope: 'col', class: 'track' }, '0 – 1'))),
       h('tbody', {}, moved.map(line), still ? h('tr', {}, h('td', { class: 'dim', colspan: 5 }, `${counted(still, 'question')} ${still === 1 ? 'has' : 'have'} the same ${metricPick.value} in both runs`)) : null));
   }
   /* Above 200 movers: before across, now up; what lies below the line got lower. */
@@ -33,7 +33,7 @@ function comparisonView(view, root, number) {
     const both = moved.filter(each => each.m[0][i] != null && each.m[1][i] != null), down = both.filter(each => each.m[1][i] < each.m[0][i]).length;
     chart(picture, width => {
       const size = Math.min(width, 460), left = 36, bottom = 32, x = at => left + at * (size - left - 8), y = at => 8 + (1 - at) * (size - 8 - bottom);
-      const image = s('svg', { width: size, height: size, role: 'img', 'aria-label': `${metricPick.value} before and now of ${whole(both.length)} questions that moved: ${whole(down)} lower, ${whole(both.length - down)} higher; ${whole(still)} are the same` });
+      const image = s('svg', { width: size, height: size, role: 'img', 'aria-label': `${metricPick.value} before and now of ${whole(both.length)} changed questions: ${whole(down)} lower, ${whole(both.length - down)} higher; ${whole(still)} unchanged` });
       for (const at of [0, .5, 1]) image.append(s('line', { class: 'grid', x1: x(0), x2: x(1), y1: y(at), y2: y(at) }), s('text', { x: left - 6, y: y(at) + 4, 'text-anchor': 'end' }, at.toFixed(1)), s('text', { x: x(at), y: size - 14, 'text-anchor': 'middle' }, at.toFixed(1)));
       image.append(s('line', { class: 'axis', x1: x(0), y1: y(0), x2: x(1), y2: y(1) }), s('text', { x: x(1), y: size - 1, 'text-anchor': 'end' }, 'before'), s('text', { x: 2, y: 8 }, 'now'));
       const jitter = index => ((index * 2654435761 % 97) / 97 - .5) * .03;
@@ -62,7 +62,7 @@ function comparisonView(view, root, number) {
   const members = (which = kind) => run.pairs.filter(each => (each.s ?? LAST) === which && (which !== LAST || each.a[0] !== each.a[1]));
   function mover(each) {
     const [before, now] = differing(each.a[0] ?? '', each.a[1] ?? '');
-    const side = (title, told, text, parts) => h('div', { class: told?.[1] }, h('h4', {}, h('span', {}, title), verdict(told)), h('p', { class: 'read', ...own(text ?? '') }, text == null ? '–' : parts));
+    const side = (title, pair, text, parts) => h('div', { class: pair?.[1] }, h('h4', {}, h('span', {}, title), verdict(pair)), h('p', { class: 'read', ...own(text ?? '') }, text == null ? '–' : parts));
     return h('article', { class: 'mover', tabindex: -1, 'aria-label': each.name },
       h('h3', own(each.q), h('a', { class: 'soft', href: sampleLink(each.id) }, each.q)),
       h('p', { class: 'meta' }, h('span', { class: 'mono' }, each.name), each.w ? h('span', { dir: 'auto' }, each.w) : null),
@@ -71,7 +71,7 @@ function comparisonView(view, root, number) {
         h('div', { class: 'scroll' }, h('table', { class: 'facts' }, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'score'), h('th', { scope: 'col', class: 'num' }, 'before'), h('th', { scope: 'col', class: 'num' }, 'now'))), h('tbody', {}, view.metrics.map((name, i) => h('tr', {}, h('th', { scope: 'row' }, name), h('td', { class: 'num' }, f2(each.m[0][i])), h('td', { class: 'num' }, f2(each.m[1][i])))))))));
   }
   function drawMovers() {
-    $('.moves .chips', root).replaceChildren(...view.movements.map(([word], i) => h('button', { class: 'chip', type: 'button', 'aria-pressed': String(i === kind), onclick: () => choose(i) }, `${word}${i === LAST ? ', in other words' : ''} ${whole(members(i).length)}`)));
+    $('.moves .chips', root).replaceChildren(...view.movements.map(([word], i) => h('button', { class: 'chip', type: 'button', 'aria-pressed': String(i === kind), onclick: () => choose(i) }, `${word}${i === LAST ? ', changed wording' : ''} ${whole(members(i).length)}`)));
     const list = members(), none = $('.moves .empty', root);
     none.hidden = !!list.length;
     none.textContent = kind === LAST ? 'No other answer has changed.' : `No answer ${/^became/.test(view.movements[kind][0]) ? '' : 'is '}${view.movements[kind][0]}.`;

@@ -7,9 +7,9 @@ const NOUNS = { passed: 'passed', failed: 'failed', undecided: 'undecided', 'not
 function headline() {
   const counts = {};
   for (const each of DATA.results) if (NOUNS[each.verdict]) counts[each.verdict] = (counts[each.verdict] || 0) + 1;
-  const told = Object.entries(counts).map(([word, n]) => `${whole(n)} ${word}`);
-  const stored = DATA.results.length ? `${counted(DATA.results.length, 'result')}${told.length ? ': ' + told.join(', ') : ''}. ` : '';
-  const running = DATA.running.length ? `${counted(DATA.running.length, 'run')} under way.` : '';
+  const parts = Object.entries(counts).map(([word, n]) => `${whole(n)} ${word}`);
+  const stored = DATA.results.length ? `${counted(DATA.results.length, 'result')}${parts.length ? ': ' + parts.join(', ') : ''}. ` : '';
+  const running = DATA.running.length ? `${counted(DATA.running.length, 'run')} running.` : '';
   $('#headline').textContent = (stored + running).trim() || 'No results yet. Start a run: rag-eval evaluate';
 }
 const metrics = () => {
@@ -76,16 +76,16 @@ function drawRunning() {
     const first = seen.get(each.key) || { done: each.done, at: Date.now() };
     seen.set(each.key, first);
     const rate = (each.done - first.done) / Math.max(.001, (Date.now() - first.at) / 1000);
-    const told = [`${whole(each.done)} of ${whole(each.total)}`, each.failed && `${whole(each.failed)} failed`, rate > 0 && `${rate.toFixed(1)}/s`, rate > 0 && each.total > each.done && `${minutes((each.total - each.done) / rate)} left`];
+    const pieces = [`${whole(each.done)} of ${whole(each.total)}`, each.failed && `${whole(each.failed)} failed`, rate > 0 && `${rate.toFixed(1)}/s`, rate > 0 && each.total > each.done && `${minutes((each.total - each.done) / rate)} left`];
     return h('li', {}, h('span', {}, h('a', { class: 'mono', href: place(each) }, each.id), ' ', h('span', { class: 'dim', ...own(each.dataset || '') }, each.dataset || '')),
-      h('progress', { max: Math.max(1, each.total), value: each.done, 'aria-label': `${each.id}: ${each.done} of ${each.total}` }), h('span', { class: 'num small' }, told.filter(Boolean).join(', ')));
+      h('progress', { max: Math.max(1, each.total), value: each.done, 'aria-label': `${each.id}: ${each.done} of ${each.total}` }), h('span', { class: 'num small' }, pieces.filter(Boolean).join(', ')));
   })));
 }
 async function poll() {
   try {
-    const told = await (await fetch('state')).json(), before = DATA.running.map(each => each.key).join();
-    DATA.running = told.running;
-    if (told.stamp !== DATA.stamp || told.running.map(each => each.key).join() !== before) {
+    const state = await (await fetch('state')).json(), before = DATA.running.map(each => each.key).join();
+    DATA.running = state.running;
+    if (state.stamp !== DATA.stamp || state.running.map(each => each.key).join() !== before) {
       DATA = await (await fetch('list')).json();
       headline();
       draw();

@@ -65,7 +65,7 @@ function runView(view, root, number) {
     return h('tr', { class: 'row' + (i === at ? ' at' : ''), 'data-i': i },
       h('td', {}, verdict(each.v), (each.fl || []).map(flag => h('small', {}, flag))), h('td', { class: 'mono dim' }, each.name),
       h('th', { scope: 'row' }, h('a', { href: link({ v: number, s: each.id }), class: 'clip', ...own(each.q) }, each.q), h('span', { class: 'sub' }, [each.name, ...(each.v ? [each.v[0], ...(each.fl || [])] : [])].join(', '), '. ', h('bdi', {}, [reason, figures].filter(Boolean).join('. ')))),
-      h('td', {}, h('div', { class: 'clip' }, h('span', {}, each.k?.length === 1 ? h('span', { class: 'sw k-' + each.k[0] }) : null, h('bdi', {}, reason || '–'))), each.by ? h('small', {}, `by ${each.by}`) : null), shownMetrics.map(cell));
+      h('td', {}, h('div', { class: 'clip' }, h('span', {}, each.k?.length === 1 ? h('span', { class: 'sw k-' + each.k[0] }) : null, h('bdi', {}, reason || '–'))), each.by ? h('small', {}, each.by) : null), shownMetrics.map(cell));
   }
   function draw() {
     pick();
@@ -116,18 +116,18 @@ function runView(view, root, number) {
   function reason([, , label, support, near, fresh, changes]) {
     const nearest = near == null ? '' : `; the nearest is passage ${near + 1}`;
     const said = label === 'contradicted' ? `Contradicted${near == null ? '' : ` by passage ${near + 1}`}` : `Not supported by the retrieved passages${nearest}`;
-    return said + (fresh?.length ? ` (not in them: ${fresh.join(', ')})` : '') + (changes?.length ? `: ${changes.join(', ')}` : '') + '.' + (support == null ? '' : ` Support ${f2(support)}, by ${view.supportBy || 'words'}.`);
+    return said + (fresh?.length ? ` (not in them: ${fresh.join(', ')})` : '') + (changes?.length ? `: ${changes.join(', ')}` : '') + '.' + (support == null ? '' : ` Support ${f2(support)} (${view.supportBy || 'word overlap'}).`);
   }
   const cite = (text, title, onclick) => h('button', { class: 'cite', type: 'button', title, onclick }, text);
   function numbered(text) {
     return text.split(/(\[\d{1,3}\])/).map(part => /^\[\d+\]$/.test(part) && +part.slice(1, -1) <= got(current).length
-      ? cite(part, 'to the passage', () => toContext(+part.slice(1, -1))) : part);
+      ? cite(part, 'show the passage', () => toContext(+part.slice(1, -1))) : part);
   }
   /* What stands from one character to another of the answer, its citations as links: to a context, or to the cited characters. */
   function cites(text, from, to) {
     const out = [];
     for (const [begin, end, index, first, last] of (current.cited || []).filter(each => each[0] >= from && each[1] <= to)) {
-      out.push(numbered(text.slice(from, begin).join('')), cite(text.slice(begin, end).join(''), 'to the cited characters', () => toCited(index, first, last)));
+      out.push(numbered(text.slice(from, begin).join('')), cite(text.slice(begin, end).join(''), 'show the cited characters', () => toCited(index, first, last)));
       from = end;
     }
     return [out, numbered(text.slice(from, to).join(''))];
@@ -208,7 +208,7 @@ function runView(view, root, number) {
     h('p', { class: 'small dim' }, sample.sb)];
   }
   function contexts(sample, needed) {
-    if (!got(sample).length) return h('p', { class: 'empty' }, sample.none ? 'The system retrieved no passage.' : 'The retrieved passages were not reported.');
+    if (!got(sample).length) return h('p', { class: 'empty' }, sample.none ? 'The agent retrieved no passage.' : 'The retrieved passages were not reported.');
     return got(sample).map((place, i) => {
       const rank = i + 1;
       if (typeof place[0] !== 'number') {

@@ -1,4 +1,4 @@
-/* A sweep: quality against reading with one mark a combination, curves over k, figures, questions found by none. */
+/* A sweep: quality against characters per question, curves over k, metrics, missed questions. */
 function sweepView(view, root) {
   const cells = view.cells.filter(each => each.value != null && each.read != null);
   const retrievers = [...new Set(view.cells.map(each => each.retriever))], chunkers = [...new Set(view.cells.map(each => each.chunker))];
@@ -6,7 +6,7 @@ function sweepView(view, root) {
   const cheapest = [...cells].sort((a, b) => a.read - b.read || b.value - a.value);
   let top = -1;
   for (const each of cheapest) if (each.value > top) { each.front = true; top = each.value; }
-  const told = each => `${each.name}, k = ${each.k}: ${view.rankWord} ${f2(each.value)} [${f2(each.low)}, ${f2(each.high)}], ${whole(each.read)} characters a question`;
+  const describe = each => `${each.name}, k = ${each.k}: ${view.rankWord} ${f2(each.value)} [${f2(each.low)}, ${f2(each.high)}], ${whole(each.read)} characters per question`;
   const SHAPES = [
     (x, y, r, kind) => s('circle', { class: kind, cx: x, cy: y, r }),
     (x, y, r, kind) => s('path', { class: kind, d: `M${x},${y - r - 1}L${x + r + 1},${y + r - .5}H${x - r - 1}Z` }),
@@ -16,7 +16,7 @@ function sweepView(view, root) {
   const shapeOf = each => SHAPES[retrievers.indexOf(each.retriever) % SHAPES.length];
   const against = $('.against', root), budget = $('input[type=range]', against), tip = $('.tip-line', root);
   let picked, redraw = () => {};
-  if (!cells.length) against.replaceChildren(h('p', { class: 'empty' }, 'It is not known how many characters the combinations read.'));
+  if (!cells.length) against.replaceChildren(h('p', { class: 'empty' }, 'No characters per question: the retrieved passages have no recorded length.'));
   else drawAgainst();
 
   function drawAgainst() {
@@ -28,15 +28,15 @@ function sweepView(view, root) {
       const best = (can.length ? can : [cheapest[0]]).reduce((a, b) => b.value > a.value ? b : a);
       picked = +budget.value + 1 >= most && view.taken != null ? view.cells[view.taken] : best;
       if (picked.read == null) picked = best;
-      $('output', against).textContent = `${whole(+budget.value)} characters a question`;
-      tip.textContent = (picked === best ? 'Finds the most within it: ' : 'Recommended: ') + told(picked);
+      $('output', against).textContent = `${whole(+budget.value)} characters per question`;
+      tip.textContent = (picked === best ? `Highest ${view.rankWord} within the budget: ` : 'Recommended: ') + describe(picked);
     }
     function draw(width) {
       const height = width < 560 ? 340 : 430, left = 40, bottom = 40, above = 28, right = 16;
       const x = at => left + (Math.log(at) - Math.log(low)) / (Math.log(high) - Math.log(low)) * (width - left - right);
       const y = at => above + (1 - at / highest) * (height - above - bottom);
       const front = cheapest.filter(each => each.front);
-      const image = s('svg', { width, height, role: 'group', 'aria-label': `${view.rankWord} against characters read for ${cells.length} combinations. Nothing beats: ${front.map(told).join('; ')}.` });
+      const image = s('svg', { width, height, role: 'group', 'aria-label': `${view.rankWord} against characters per question for ${counted(cells.length, 'setup')}. Pareto front: ${front.map(describe).join('; ')}.` });
       for (let at = 0; at <= highest + .001; at += .2) image.append(s('line', { class: 'grid', x1: left, x2: width - right, y1: y(at), y2: y(at) }), s('text', { x: left - 8, y: y(at) + 4, 'text-anchor': 'end' }, at.toFixed(1)));
       let last = -99;
       for (const at of [100, 200, 300, 500, 1000, 2000, 3000, 5000, 10000, 20000, 50000, 100000].filter(each => each >= low && each <= high)) {
@@ -44,12 +44,12 @@ function sweepView(view, root) {
         last = x(at);
         image.append(s('line', { class: 'axis', x1: x(at), x2: x(at), y1: height - bottom, y2: height - bottom + 4 }), s('text', { x: x(at), y: height - bottom + 18, 'text-anchor': 'middle' }, whole(at)));
       }
-      image.append(s('line', { class: 'axis', x1: left, x2: width - right, y1: height - bottom, y2: height - bottom }), s('text', { x: width - right, y: height - 4, 'text-anchor': 'end' }, 'characters read a question (log scale)'), s('text', { x: 2, y: 9 }, view.rankWord));
+      image.append(s('line', { class: 'axis', x1: left, x2: width - right, y1: height - bottom, y2: height - bottom }), s('text', { x: width - right, y: height - 4, 'text-anchor': 'end' }, 'characters per question (log scale)'), s('text', { x: 2, y: 9 }, view.rankWord));
       const at = x(+budget.value), isRight = at > width * .75;
       image.append(s('line', { class: 'bud', x1: at, x2: at, y1: above, y2: height - bottom }), s('text', { class: 'lab', x: at + (isRight ? -6 : 6), y: height - bottom - 8, 'text-anchor': isRight ? 'end' : 'start' }, 'budget'));
       image.append(s('path', { class: 'front-l', d: 'M' + front.map(each => `${x(each.read)},${y(each.value)}`).join('L') }));
       for (const each of [...cells].sort((a, b) => (a === picked) - (b === picked) || !!a.front - !!b.front)) {
-        const kind = (each.front ? ' front' : '') + (each === picked ? ' pick' : ''), text = told(each), show = () => { tip.textContent = text; };
+        const kind = (each.front ? ' front' : '') + (each === picked ? ' pick' : ''), text = describe(each), show = () => { tip.textContent = text; };
         image.append(s('g', { tabindex: each.front || each === picked ? 0 : null, role: 'img', 'aria-label': text, onmouseenter: show, onfocus: show },
           each.low == null ? null : s('line', { class: 'wk' + kind, x1: x(each.read), x2: x(each.read), y1: y(each.low), y2: y(each.high) }),
           shapeOf(each)(x(each.read), y(each.value), each === picked ? 6 : 4.5, 'pt' + kind + (each.read > +budget.value + 1 ? ' off' : '')), s('title', {}, text)));
@@ -62,10 +62,10 @@ function sweepView(view, root) {
     redraw = chart($('.scatter', root), draw);
     budget.addEventListener('input', () => { choose(); redraw(); });
     $('.marks', root).append(...retrievers.map((name, i) => h('span', { class: 'lg' }, s('svg', { width: 14, height: 14, 'aria-hidden': 'true' }, SHAPES[i % SHAPES.length](7, 7, 4.5, 'pt')), name)),
-      h('span', {}, 'vertical stroke: 95% interval'), h('span', {}, 'filled: recommended'), h('span', {}, 'faint: over the budget'));
+      h('span', {}, 'vertical line: 95% CI'), h('span', {}, 'filled: recommended'), h('span', {}, 'faint: over budget'));
   }
 
-  /* One panel a chunker, all on one scale. */
+  /* One panel per chunker, all on one scale. */
   const panels = $('.kc', root);
   for (const chunker of panels ? chunkers : []) {
     const box = h('div'), rows = retrievers.map(name => view.cells.filter(each => each.chunker === chunker && each.retriever === name && each.value != null).sort((a, b) => a.k - b.k)).filter(each => each.length > 1);
@@ -97,7 +97,7 @@ function sweepView(view, root) {
   }
   for (const each of $$('.ks .chip', root)) each.addEventListener('click', () => { remember({ k: each.dataset.k }); showK(each.dataset.k); });
 
-  /* Questions found by none. */
+  /* Missed questions. */
   const find = $('.missing input', root), lines = $$('.missed tbody tr', root).map(line => [line, line.textContent.toLowerCase()]);
   function search() {
     const text = find.value.trim().toLowerCase();
