@@ -229,7 +229,7 @@ def test_a_sweep_recommends_and_names_what_nothing_finds(elsewhere: Path) -> Non
     missed = rag_eval("show", "--missed").stdout
     found = f"{sweep.name}: 39 of 168 questions found by no combination"
     assert missed.startswith(f"{found}\n\nq006  Which vessel ")
-    assert "  needed     timetable.md 1138–1245: From 1 to 14 October" in missed
+    assert "  passage    timetable.md 1138–1245: From 1 to 14 October" in missed
 
 
 def test_what_a_run_may_be_called(ferry: Path) -> None:
