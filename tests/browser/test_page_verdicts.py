@@ -141,7 +141,7 @@ def test_missed_threshold_marks_no_answer(report: Callable[..., Any]) -> None:
 def test_answer_page_names_decider_reason_and_cause(report: Callable[..., Any]) -> None:
     tab = report(evaluation_of(EVERY), address="#s=caused")
     lines = texts(tab, ".sample > p")
-    assert lines[0] == "wrong by judge: contradicts the reference."
+    assert lines[0] == "wrong (LLM judge): contradicts the reference."
     assert lines[1].startswith("Cause: ")
     tab.evaluate("location.hash = '#s=flagged'")
     tab.wait_for_function("document.querySelector('.sample .mono').textContent === 'flagged'")

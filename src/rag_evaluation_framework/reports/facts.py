@@ -38,7 +38,7 @@ FLAGS: Mapping[Flag, str] = {
     "wrong_citation": "wrong citation",
 }
 """What is flagged about an answer, in words."""
-_DECIDERS = {
+DECIDERS = {
     "check": "check",
     "metric": "metric",
     "judge": "LLM judge",
@@ -719,7 +719,7 @@ def describe_whole_case(
             yield blocks.Labelled("differs", each.differs)
         if each.verdict is not None:
             yield blocks.Labelled(
-                "verdict", verdict_sentence(row, each.verdict, by=_DECIDERS.get(each.verdict.by or ""))
+                "verdict", verdict_sentence(row, each.verdict, by=DECIDERS.get(each.verdict.by or ""))
             )
         if fault := _fault_of(row, each.verdict, each.blame, is_listed=True):
             yield blocks.Labelled("why", fault)

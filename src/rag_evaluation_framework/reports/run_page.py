@@ -222,7 +222,11 @@ def _grades(counts: AnswerCounts) -> Iterator[tuple[str, float, str]]:
 def _notes(counts: AnswerCounts) -> str:
     questions = "" if counts.questions == counts.total else f" to {counted(counts.questions, 'question')}"
     notes = [f"{counted(counts.total, 'answer')}{questions}."]
-    by = {name.replace("_", " "): count for name, count in counts.by.items() if name != "nothing"}
+    by = {
+        facts.DECIDERS.get(name, name.replace("_", " ")): count
+        for name, count in counts.by.items()
+        if name != "nothing"
+    }
     if by:
         notes.append(f"Decided by {', '.join(f'{name} ({count:,})' for name, count in by.items())}.")
     if counts.unstable:
@@ -441,7 +445,7 @@ def verdict_fields(verdict: AnswerVerdict) -> dict[str, Any]:
     """Return a verdict as the scripts read it: its name and tone, who decided it, why, and the flags."""
     written = {
         "v": [verdict.name, GRADE_TONES[verdict.grade]],
-        "by": (verdict.by or "").replace("_", " "),
+        "by": facts.DECIDERS.get(verdict.by or "", (verdict.by or "").replace("_", " ")),
         "why": verdict.why,
         "fl": [facts.FLAGS[flag] for flag in verdict.flags],
     }

@@ -8,7 +8,7 @@ function comparisonView(view, root, number) {
   const sampleLink = id => link({ v: run.view, s: id, m: null, w: null, r: null });
 
   function drawSlopes() {
-    const i = view.metrics.indexOf(metricPick.value), pairs = run.pairs;
+    const i = view.metrics.indexOf(metricPick.value), pairs = run.pairs.filter(each => each.m.some(scores => scores[i] != null));
     const moved = pairs.filter(each => each.m[0][i] !== each.m[1][i]).sort((a, b) => change(a) - change(b));
     function change(each) { return (each.m[1][i] ?? 9) - (each.m[0][i] ?? 9); }
     const still = pairs.length - moved.length;
@@ -71,7 +71,7 @@ function comparisonView(view, root, number) {
         h('div', { class: 'scroll' }, h('table', { class: 'facts' }, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'score'), h('th', { scope: 'col', class: 'num' }, 'before'), h('th', { scope: 'col', class: 'num' }, 'now'))), h('tbody', {}, view.metrics.map((name, i) => h('tr', {}, h('th', { scope: 'row' }, name), h('td', { class: 'num' }, f2(each.m[0][i])), h('td', { class: 'num' }, f2(each.m[1][i])))))))));
   }
   function drawMovers() {
-    $('.moves .chips', root).replaceChildren(...view.movements.map(([word], i) => h('button', { class: 'chip', type: 'button', 'aria-pressed': String(i === kind), onclick: () => choose(i) }, `${word}${i === LAST ? ', changed wording' : ''} ${whole(members(i).length)}`)));
+    $('.moves .chips', root).replaceChildren(...view.movements.map(([word], i) => h('button', { class: 'chip', type: 'button', 'aria-pressed': String(i === kind), onclick: () => choose(i) }, `${i === LAST ? 'unchanged verdict, new wording' : word} ${whole(members(i).length)}`)));
     const list = members(), none = $('.moves .empty', root);
     none.hidden = !!list.length;
     none.textContent = kind === LAST ? 'No other answer has changed.' : `No answer ${/^became/.test(view.movements[kind][0]) ? '' : 'is '}${view.movements[kind][0]}.`;

@@ -22,7 +22,8 @@ function sweepView(view, root) {
   function drawAgainst() {
     const least = cheapest[0].read, most = cheapest[cheapest.length - 1].read;
     const low = Math.max(1, least * .8), high = Math.max(low * 1.5, most * 1.15);
-    Object.assign(budget, { min: Math.floor(least), max: Math.ceil(most), step: Math.max(1, Math.round((most - least) / 200)), value: Math.ceil(most) });
+    const min = Math.floor(least), step = Math.max(1, Math.round((most - least) / 200)), max = min + Math.ceil((most - min) / step) * step;
+    Object.assign(budget, { min, max, step, value: max });
     function choose() {
       const can = cells.filter(each => each.read <= +budget.value + 1);
       const best = (can.length ? can : [cheapest[0]]).reduce((a, b) => b.value > a.value ? b : a);
