@@ -69,7 +69,7 @@ class Case:
             return (
                 f"traceback: {self.said.strip().splitlines()[-1][:200] if self.said.strip() else self.code}"
             )
-        if "input or output failed" in self.said:  # a refusal without the name of its file
+        if "cannot read or write" in self.said:  # a refusal without the name of its file
             return f"unnamed: {self.said[-200:]}"
         if self.seconds > SECONDS:
             return f"hang: {self.seconds:.0f} s"

@@ -52,7 +52,7 @@ def test_nobody_is_asked_about_retrieval_diagnostics(project: Path) -> None:
     for name in ("generate_offline_dataset", "build_evaluation_dataset"):
         assert script(name, folder=project).returncode == 0
     refused = script("evaluate_models", "--dataset-type", "retrieval", "--model", "m", folder=project)
-    assert (refused.returncode, "nobody is asked" in refused.stderr) == (2, True)
+    assert (refused.returncode, "no model is asked" in refused.stderr) == (2, True)
 
 
 def test_retrieval_diagnostics_are_scored_by_what_was_retrieved(tmp_path: Path) -> None:
@@ -187,12 +187,12 @@ def test_documents_are_the_configurations_unless_others_are_given(project: Path)
     (project / "configs" / "default.yaml").write_text("evaluation:\n  corpus: gone\n", encoding="utf-8")
     run = script("generate_offline_dataset", folder=project)
     assert run.returncode == 2
-    told = "evaluation.corpus in configs/default.yaml: expected a folder of documents, got gone"
+    told = "evaluation.corpus in configs/default.yaml: there is no folder gone"
     assert told in run.stderr
     assert script("generate_offline_dataset", "documents", folder=project).returncode == 0
     (project / "configs" / "default.yaml").unlink()
     run = script("generate_offline_dataset", "--force", folder=project)
-    assert "give it as CORPUS, or as evaluation.corpus in configs/default.yaml" in run.stderr
+    assert "Pass CORPUS, or set evaluation.corpus in configs/default.yaml" in run.stderr
 
 
 def test_records_are_drawn_at_random_to_be_read(tmp_path: Path) -> None:

@@ -224,5 +224,5 @@ def test_every_target_answers_alike_without_secrets(tmp_path: Path, monkeypatch:
 
 def test_a_module_of_dspy_says_why_it_is_not_sent() -> None:
     module = look_alike(json.loads(FIXTURE.read_text(encoding="utf-8"))["apps"]["dspy_module"])
-    with pytest.raises(UsageError, match="it uses the model that is configured in this process"):
+    with pytest.raises(UsageError, match="it uses the configured model of this process"):
         pickle.dumps(system_of(module))

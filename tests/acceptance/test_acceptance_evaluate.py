@@ -284,9 +284,9 @@ def test_resuming_keeps_the_settings_of_the_run(
     resumed = evaluate(rag_eval, "--url", agent.url, "--resume", run, "--json").ok().json
     assert [it["id"] for it in resumed["samples"]] == [it["id"] for it in first["samples"]]
     for given in (["--tag", "basics"], ["--seed", "4"], ["--sample-size", "9"], ["-m", "bleu"]):
-        evaluate(rag_eval, "--url", agent.url, "--resume", run, *given).refused("leave out", given[0])
+        evaluate(rag_eval, "--url", agent.url, "--resume", run, *given).refused("Remove", given[0])
     elsewhere = evaluate(rag_eval, "--url", f"{agent.url}/elsewhere", "--resume", run)
-    elsewhere.refused("cannot resume with another target")
+    elsewhere.refused("cannot resume with a different target")
     write_samples(project / "evals" / "rag.jsonl", 8)
     assert evaluate(rag_eval, "--url", agent.url, "--resume", run).code == 2
 

@@ -31,7 +31,7 @@ def test_figures_are_those_of_the_arithmetic(rag_eval: Commands, small: tuple[st
     ).ok()
     (system,) = said.json["systems"]
     value = {name: figure["value"] for name, figure in system["metrics"].items()}
-    # q1: c b a with grades 0 2 1; q2: a, which is all there is; q3 is not in the run and counts 0.
+    # q1: c b a with grades 0 2 1; q2: a, which is all there is; q3 is not in the run (weight 0.
     ndcg = (2 / log2(3) + 1 / 2) / (2 + 1 / log2(3))
     assert value["ndcg@3"] == pytest.approx((ndcg + 1 + 0) / 3, rel=1e-12)
     assert value["mrr"] == pytest.approx((1 / 2 + 1 + 0) / 3)

@@ -159,7 +159,10 @@ def test_a_manifest_that_exists_is_replaced_only_when_asked(tmp_path: Path, serv
     (tmp_path / "agent.yaml").write_text("mine")
     done = rag_eval_ended("probe", server.url, "--write", "agent.yaml", folder=tmp_path)
     assert (done.returncode, (tmp_path / "agent.yaml").read_text()) == (2, "mine")
-    assert done.stderr == "rag-eval: agent.yaml exists; give --force to replace it, or another name\n"
+    assert (
+        done.stderr
+        == "rag-eval: agent.yaml already exists. Replace it with --force, or choose another name.\n"
+    )
     done = rag_eval_ended("probe", server.url, folder=tmp_path)
     (following,) = commands_next(done.stdout)
     assert following[-1] == "agent-2.yaml"

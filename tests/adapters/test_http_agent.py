@@ -289,7 +289,7 @@ def test_a_target_that_is_not_sent_the_conversation_cannot_be_asked_upon_the_ref
         PythonCallable(lambda question: question),
         RecordedAnswers(tmp_path / "answers.jsonl"),
     ):
-        with pytest.raises(UsageError, match="is not sent the conversation so far"):
+        with pytest.raises(UsageError, match="does not take the earlier turns"):
             evaluate([THREE_TURNS], target=target, metrics=["latency"], options=REFERENCE)
 
 

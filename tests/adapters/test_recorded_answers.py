@@ -71,7 +71,7 @@ def test_all_problems_of_a_file_are_told_with_their_lines(tmp_path: Path) -> Non
     with pytest.raises(InputError) as caught:
         RecordedAnswers(path)
     assert sorted(issue.line or 0 for issue in caught.value.issues) == [2, 3, 4, 5, 6]
-    assert "'a' again, first on line 1" in str(caught.value)
+    assert "'a', already on line 1" in str(caught.value)
 
 
 def test_a_line_without_an_answer_is_told_in_one_sentence(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def test_screen_has_the_rate_first_and_fits(aa: Aa) -> None:
     ("arguments", "told"),
     [
         (("agent.yaml", "--repeats", "1"), "--repeats: expected at least 2, got 1"),
-        (("agent.yaml", "agent.yaml"), "expected one manifest or dataset to ask about"),
+        (("agent.yaml", "agent.yaml"), "expected one manifest or dataset"),
         (("agent.yaml", "--url", "http://127.0.0.1:1", "--threshold", "nothing"), "threshold"),
     ],
 )

@@ -132,7 +132,7 @@ def test_what_cannot_be_measured_is_refused(project: Path, arguments: tuple[str,
 def test_outside_of_a_project_it_says_what_to_name(tmp_path: Path) -> None:
     done = rag_eval_ended("benchmark", folder=tmp_path)
     assert done.returncode == 2
-    assert "nothing to measure. Pass --url" in done.stderr
+    assert "No agent or retrieval given. Pass --url" in done.stderr
 
 
 CITES = """

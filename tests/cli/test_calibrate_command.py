@@ -190,7 +190,7 @@ def test_a_threshold_may_be_given(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ((), UsageError, "give --annotations FILE.gt.json or --labels FILE"),
+        ((), UsageError, "pass --annotations FILE.gt.json or --labels FILE"),
         (("--annotations", "anna.gt.json", "-m", "faithfulness"), UnknownNameError, "exact_match"),
         (("--annotations", "anna.gt.json", "--pair", "token_f1"), UsageError, "METRIC=FIELD"),
         (("--annotations", "anna.gt.json", "--threshold", "token_f1=high"), UsageError, "METRIC=NUMBER"),

@@ -109,7 +109,7 @@ def test_init_suggests_the_example_that_was_meant(tmp_path: Path) -> None:
     assert 'unknown example "golden-sets". Did you mean "golden-set"?' in ended.stderr
     ended = rag_eval_ended("init", "--example", "golden-set", "--docs", ".", folder=tmp_path)
     assert ended.returncode == 2
-    assert "--example: expected without --docs" in ended.stderr
+    assert "--example cannot be combined with --docs" in ended.stderr
     assert not list(tmp_path.iterdir())
 
 
@@ -124,4 +124,4 @@ def test_datasets_of_a_folder_without_any_says_so(tmp_path: Path) -> None:
     assert "No datasets in " in told
     failed = run(listing.datasets_command, tmp_path / "absent")
     assert isinstance(failed.exception, UsageError)
-    assert "rag-eval init creates one" in str(failed.exception)
+    assert "Create a project: rag-eval init" in str(failed.exception)

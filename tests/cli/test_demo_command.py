@@ -57,7 +57,7 @@ def test_story_fits_one_screen_and_shows_what_the_runs_say(short: Path) -> None:
     assert "   ✗ FAILED: 1 of 13 answers is wrong: 1 retrieval miss." in lines
     assert "     line 3  A kayak costs 5.00 for each consignment." in lines
     assert "   ✓ PASSED: all 13 answers are correct." in lines
-    assert f"   report: {Path('demo') / 'report.html'} " in told.stdout
+    assert f"   Report: {Path('demo') / 'report.html'} " in told.stdout
     assert "A handling charge" in (folder / "report.html").read_text(encoding="utf-8")
     # The commands on the right repeat the story where it was told.
     again = rag_eval_ended("compare", "002", "003", "--width", "97", folder=folder)
@@ -70,7 +70,7 @@ def test_an_earlier_demo_is_replaced_when_asked_and_other_files_never(short: Pat
     for words in (["demo"], ["demo", "--force"]):
         refused = rag_eval_ended(*words, folder=short)
         assert refused.returncode == 2
-        assert "demo holds other files. Name another folder" in refused.stderr
+        assert "demo contains other files. Choose another folder" in refused.stderr
     assert (short / "demo" / "thesis.md").read_text(encoding="utf-8") == "mine"
     (short / "demo" / ".gitignore").write_text(demo._MARK, encoding="utf-8")
     refused = rag_eval_ended("demo", folder=short)

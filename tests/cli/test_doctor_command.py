@@ -49,11 +49,11 @@ def test_a_new_project_is_sound(project: Path) -> None:
     code, lines = doctor(project / "data")
     assert code == 0
     assert lines[0].startswith(f"  ✓ rag-eval {__version__}, Python 3.")
-    assert "  ✓ ../agent.yaml is sound; it names no agent: say which with --url or --target" in lines
-    assert lines[2].startswith("  ✓ ../runs/ can be written; ")
-    assert "  – judge      no key in OPENAI_API_KEY: metrics that need a judge are not scored" in lines
-    assert "  ✓ ../data/evaluation/datasets: 1 dataset can be read" in lines
-    assert lines[-1] == "No problem"
+    assert "  ✓ ../agent.yaml is valid. It has no agent: pass --url or --target." in lines
+    assert lines[2].startswith("  ✓ ../runs/ is writable, ")
+    assert "  – judge      OPENAI_API_KEY is not set: metrics that need a judge are skipped" in lines
+    assert "  ✓ ../data/evaluation/datasets: 1 valid dataset" in lines
+    assert lines[-1] == "No problems."
     assert not (project / "runs").exists()
 
 
@@ -88,7 +88,7 @@ def test_everything_that_is_wrong_is_said_at_once(project: Path) -> None:
     assert "broken.eval.json" in told
     assert "again.eval.json" in told
     assert "data/benchmarks" in told
-    assert "did you mean evaluation_defaults.config.yaml?" in " ".join(told.split())
+    assert "Did you mean evaluation_defaults.config.yaml?" in " ".join(told.split())
     assert lines[-1] == f"{told.count('  ✗ ')} problems"
 
 
@@ -101,16 +101,16 @@ def test_an_agent_is_asked_and_one_gone_is_named(
     before = server.log()["received"]
     code, lines = doctor(project)
     assert (code, server.log()["received"] - before) == (0, 1)
-    assert f"agent.yaml is sound; {server.url} answers in 0." in lines[1]
-    assert "  ✓ judge: a key is in OPENAI_API_KEY" in lines
+    assert f"agent.yaml is valid. The agent at {server.url} replied in 0." in lines[1]
+    assert "  ✓ OPENAI_API_KEY is set" in lines
     assert "sk-a-secret" not in "\n".join(lines)
     change(manifest, server.url, "http://127.0.0.1:9")
     code, lines = doctor(project)
     assert code == 3
-    assert lines[2].startswith("  ✗ http://127.0.0.1:9 does not answer: ")
+    assert lines[2].startswith("  ✗ No answer from http://127.0.0.1:9: ")
     assert lines[2].endswith("rag-eval probe http://127.0.0.1:9")
     code, lines = doctor(project, "--offline")
-    assert (code, lines[-1]) == (0, "No problem")
+    assert (code, lines[-1]) == (0, "No problems.")
     change(manifest, "http://127.0.0.1:9", "$env:NO_SUCH_VARIABLE")
     code, lines = doctor(project)
     assert code == 2

@@ -147,7 +147,7 @@ def test_settings_of_the_gate_are_in_the_manifest_and_options_win(evaluate: Comm
     run = twice["runs"][0]["runId"]
     again = evaluate("--target", slip, "--resume", run, "--baseline", "main", "--json").json
     assert [sample["id"] for sample in again["samples"]] == [it["id"] for it in twice["samples"]]
-    assert "leave out --repeats" in evaluate("--target", slip, "--resume", run, "--repeats", "3").err
+    assert "Remove --repeats" in evaluate("--target", slip, "--resume", run, "--repeats", "3").err
 
 
 def test_a_conversation_scores_alike_in_evaluate_golden_and_score(evaluate: Command, project: Path) -> None:

@@ -168,7 +168,7 @@ def test_the_name_of_a_model_stays_inside_the_folder_of_the_results(tmp_path: Pa
         "org/model:7b": tmp_path / "org_model_7b.results.json",
         "../x": tmp_path / "_x.results.json",
     }
-    with pytest.raises(UsageError, match="file names are the same"):
+    with pytest.raises(UsageError, match="the same file name"):
         output_paths(tmp_path, ["a/b", "a:b"])
 
 
@@ -199,7 +199,7 @@ def test_resuming_keeps_the_settings_of_the_runs(
     options = ("--base-url", server.url, "--json")
     first = evaluate("--model", "careful", "--limit", "2", *options).model("careful")["run_id"]
     other = evaluate("--model", "hasty", "--limit", "3", *options).model("hasty")["run_id"]
-    assert "leave out --limit" in evaluate("--resume", first, "--limit", "3", *options).err
+    assert "Remove --limit" in evaluate("--resume", first, "--limit", "3", *options).err
     assert evaluate("--resume", first, "--limit", "2", "--dataset-type", "qa", *options).code == 0
     more = evaluate("--resume", first, "--model", "flaky", *options).model("flaky")["run_id"]
     assert RunFolder.open(more).head.configuration["limit"] == 2
@@ -260,7 +260,7 @@ def test_ctrl_c_exits_130_and_a_resume_begins_the_rest(
         assert process.returncode == 130
         assert "… INCOMPLETE: 1 of 11 questions were answered; interrupted" in out
         assert f"--resume {run[-3:]}" in out
-        assert "not begun: hasty" in out
+        assert "Not started: hasty" in out
         server.hold_after = None
         resumed = evaluate("--resume", run, "--base-url", server.url)
         keys = [body["idempotency"] for body in server.asked if body["model"] == "careful"]
@@ -295,7 +295,7 @@ def test_a_wrong_key_exits_3_with_a_line_that_says_so_and_not_the_key(
         assert ended.code == 3
         told = " ".join(ended.out.split())
         assert "Incorrect API key" in told
-        assert "he target turned away" in told or "careful: not one of 5" in told
+        assert "he agent rejected" in told or "careful: not one of 5" in told
         assert "http-401" in told
         assert "--resume" in told
         written = []
@@ -313,7 +313,7 @@ def test_a_model_that_fails_every_sample_for_good_is_to_be_begun_anew(evaluate: 
     with running_chat(lambda _: failing(400, "no such parameter")) as server:
         ended = evaluate("--model", "small", "--dataset-type", "summaries", "--base-url", server.url)
     assert ended.code == 3
-    assert "start again, without --resume" in ended.out
+    assert "start again without --resume" in ended.out
 
 
 def test_a_model_that_is_not_there_does_not_stop_the_others(evaluate: Command, server: ModelServer) -> None:
@@ -335,7 +335,7 @@ def test_a_split_that_was_edited_has_no_version_and_a_warning(
     ended = evaluate("--model", "careful", "--base-url", server.url)
     assert ended.code == 0
     assert ended.out.startswith(f"qa_pairs: {QA - 1} samples")
-    assert "warning: evaluation/datasets/qa_pairs.jsonl is not the file that" in ended.out
+    assert "warning: evaluation/datasets/qa_pairs.jsonl does not match" in ended.out
 
 
 def test_a_missing_split_exits_2_with_its_command(

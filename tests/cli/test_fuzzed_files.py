@@ -96,7 +96,7 @@ def test_a_head_of_a_run_with_a_value_of_another_kind_is_a_broken_run(base: Path
     head = json.loads((tmp_path / "old" / "head.json").read_text())
     (tmp_path / "old" / "head.json").write_text(json.dumps({**head, "target": {"a": 1}}))
     listed = rag_eval("runs", "--runs-dir", tmp_path)
-    assert "head.json: target: expected a text, got" in " ".join(listed.output.split())
+    assert "head.json: target: expected text, got" in " ".join(listed.output.split())
 
 
 def test_a_dataset_recorded_under_a_name_too_long_for_a_file_is_not_there(base: Path, tmp_path: Path) -> None:
@@ -105,8 +105,8 @@ def test_a_dataset_recorded_under_a_name_too_long_for_a_file_is_not_there(base: 
     head["configuration"]["dataset_path"] = "(" * 3000
     (tmp_path / "runs" / "old" / "head.json").write_text(json.dumps(head))
     refused = rag_eval("score", "old", "-m", "rouge", "--runs-dir", tmp_path / "runs")
-    assert "no dataset at (((" in str(refused.exception)
-    assert str(refused.exception).endswith("Pass --dataset FILE")
+    assert "there is no dataset (((" in str(refused.exception)
+    assert str(refused.exception).endswith("Pass --dataset FILE.")
 
 
 def test_judgements_whose_second_column_is_no_text_are_a_clear_line(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def documents(tmp_path: Path) -> Path:
 def test_without_a_model_it_makes_questions_by_rules_and_says_so(documents: Path) -> None:
     run = generate(str(documents), "--queries-per-doc", "2", "-o", "q.eval.json", folder=documents.parent)
     assert run.returncode == 0, run.stderr
-    assert "no --model: questions are made by rules (extractive)" in run.stderr
+    assert "No --model given; generating rule-based questions." in run.stderr
     assert run.stdout.startswith("6 rule-based questions about 3 documents, each with its expected passage")
     assert "wrote q.eval.json" in run.stdout
     dataset = read_dataset(documents.parent / "q.eval.json")
@@ -112,7 +112,7 @@ def test_nothing_to_ask_is_an_error_with_its_reasons(tmp_path: Path) -> None:
     (tmp_path / "documents" / "a.md").write_text("# Nothing\n", encoding="utf-8")
     run = generate("documents", "-o", "q.eval.json", folder=tmp_path)
     assert run.returncode == 2
-    assert "rules found nothing to ask in 1 document; nothing is written.\n" in run.stderr
+    assert "rules found no suitable sentences in 1 document. Nothing was written.\n" in run.stderr
 
 
 def test_model_writes_the_questions_and_its_cost_is_shown(documents: Path) -> None:
@@ -160,7 +160,7 @@ def test_key_that_is_revoked_on_the_way_loses_no_question(documents: Path) -> No
         asking = (str(documents), *ONE_EACH, "--base-url", server.url)
         first = generate(*asking, "-o", "some.eval.json", folder=documents.parent)
     assert first.returncode == 0, first.stderr
-    assert "2 samples were rejected or did not reach the agent; a resume asks again" in first.stderr
+    assert "2 samples were rejected or did not reach the agent; resume the run to ask again" in first.stderr
     with running_chat(crane_question) as server:
         asking = (str(documents), *ONE_EACH, "--base-url", server.url, "--resume")
         mended = generate(*asking, "-o", "all.eval.json", folder=documents.parent)

@@ -256,7 +256,7 @@ def test_the_reference_is_the_history_on_request(golden: Command, project: Path)
     assert "something else" in (project / "heard.txt").read_text()
     run = ended.json["runs"][0]["runId"]
     narrowed = golden(*options, "--split", "facts", "--resume", run)
-    assert (narrowed.code, "leave out --split" in narrowed.err) == (2, True)
+    assert (narrowed.code, "Remove --split" in narrowed.err) == (2, True)
     resumed = golden(*options, "--resume", run)
     assert (resumed.code, "expected --history reference, got --history own" in resumed.err) == (2, True)
 
@@ -266,7 +266,7 @@ def test_an_agent_with_its_own_history_cannot_be_given_another(
 ) -> None:
     before = server.log()["received"]
     ended = golden("--url", server.url, "--history", "reference")
-    assert (ended.code, "is not sent the conversation so far" in ended.err) == (2, True)
+    assert (ended.code, "does not take the earlier turns" in ended.err) == (2, True)
     assert server.log()["received"] == before
 
 
@@ -362,16 +362,18 @@ def test_evaluate_says_before_the_first_request_which_golden_contexts_are_not_lo
     refused = to_the_end(main, "evaluate", manifest, "--target", ASSISTANT)
     assert refused.code == 2
     assert (
-        "golden_context: expected golden_context found once in its file, in every sample, which "
-        "span_recall and span_precision need, got 1 of 4 without it: "
+        "golden_context: expected golden_context found once in its file, in every sample for "
+        "span_recall and span_precision, got 1 of 4 without: "
     ) in refused.err
-    assert "; rag-eval validate says why; --allow-missing scores the others" in refused.err
+    assert "; for the reasons, run rag-eval validate; to score the others, add --allow-missing" in refused.err
     ended = to_the_end(main, "evaluate", manifest, "--target", ASSISTANT, "--allow-missing", "--json").json
     assert ended["runs"][0]["metrics"]["span_recall"]["n_skipped"] == 1
     lacking, located = ended["warnings"]
-    assert "got 1 of 4 without it: " in lacking
+    assert "got 1 of 4 without: " in lacking
     assert lacking.endswith("; they are skipped (--allow-missing)")
-    assert located.startswith("facts: 3 of 4 golden contexts located (rag-eval validate lists all): fact_002")
+    assert located.startswith(
+        "facts: 3 of 4 golden contexts located (list all with rag-eval validate): fact_002"
+    )
 
 
 def test_the_results_of_all_splits_have_passes_and_the_verdict(golden: Command, project: Path) -> None:

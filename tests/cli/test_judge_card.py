@@ -194,4 +194,4 @@ def test_a_judge_who_favours_length_obeys_and_garbles() -> None:
 def test_without_a_judge_it_says_how_to_give_one() -> None:
     done = rag_eval("judge-card")
     assert isinstance(done.exception, UsageError)
-    assert "judge-card: needs a judge: use --judge-model MODEL" in str(done.exception)
+    assert "judge-card needs a judge: use --judge-model MODEL" in str(done.exception)

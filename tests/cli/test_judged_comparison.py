@@ -86,9 +86,9 @@ def test_pairs_are_drawn_within_the_budget_and_the_interval_holds_the_difference
     assert (asked <= 120, 40 <= judged <= 70) == (True, True)
     assert again == found
     assert in_python.metrics[0].difference == found["difference"]
-    with pytest.raises(UsageError, match="say by which metrics the judge compares"):
+    with pytest.raises(UsageError, match="compare: metrics is missing"):
         compare(first, second, judge=judge)
-    with pytest.raises(UsageError, match="max_cost: expected with a judge"):
+    with pytest.raises(UsageError, match="max_cost needs a judge"):
         compare(first, second, max_cost=1.0)
     assert (found["n"], found["test"]) == (200, f"t, {judged} of 200 pairs judged")
     assert found["interval"]["low"] < truth < found["interval"]["high"] < 0

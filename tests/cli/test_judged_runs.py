@@ -77,7 +77,7 @@ def test_scores_that_failed_with_the_judges_endpoint_are_made_when_the_run_is_re
         assert (first["runs"][0]["completed"], first["ciGateResult"]) == (True, "FAIL")
         assert figures(first) == (1.0, 5, 7)
         assert first["runs"][0]["notes"] == [
-            "7 samples lack scores because a model's endpoint failed; a resume makes them again"
+            "7 samples lack scores because a model's endpoint failed; resume the run to score them"
         ]
         judge.down_after = None
         again = document_of(rag_eval(*EVALUATE, "--json", "--resume", only_run().name, *model_at(server)))
@@ -164,7 +164,7 @@ def test_a_run_with_answers_resumes_only_with_its_endpoint_and_settings(folder: 
         settings = {"temperature": {"temperature": 1}, "seed": {"seed": 7}}.get(other, {})
         asked = model_at(elsewhere if other == "endpoint" else server, **settings)
         refused = rag_eval(*EVALUATE, "--resume", only_run().name, *asked)
-        assert "cannot resume with another judge: expected" in str(refused.exception)
+        assert "cannot resume with a different judge: expected" in str(refused.exception)
         assert server.url in str(refused.exception)
         assert elsewhere.requests == []
 
@@ -210,7 +210,7 @@ def test_a_run_that_lacks_scores_says_so_wherever_it_is_shown(folder: Path) -> N
     with running_chat(judge) as server:
         rag_eval(*EVALUATE, "--markdown", "summary.md", "--junit", "junit.xml", *model_at(server))
         run = only_run().name
-        note = "2 samples lack scores because a model's endpoint failed; a resume makes them again"
+        note = "2 samples lack scores because a model's endpoint failed; resume the run to score them"
         assert f"note: {note}" in (folder / "summary.md").read_text().replace("\\", "")
         (suite,) = ElementTree.parse(folder / "junit.xml").getroot().iterfind("testsuite[@name='rag']")
         assert suite.findtext("system-out") == f"rag, run {run}: {note}"
@@ -269,5 +269,5 @@ def test_scoring_a_run_shows_progress_and_a_throttling_judge(
     with running_chat(lambda asked: next(replies, None) or judge(asked)) as server:
         asked = ("score", only_run().name, "-m", "faithfulness", *model_at(server, max_attempts=3))
         shown = rag_eval(*asked).stderr
-    assert "rag: 0 of 2, 0 failed; 1 question waits to be put to the judge again" in shown
+    assert "rag: 0 of 2, 0 failed; 1 question waits to be judged again" in shown
     assert "rag: done, 2 of 2 in" in shown

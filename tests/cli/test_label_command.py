@@ -52,7 +52,7 @@ def test_keys_label_the_unjudged_answers_first(project: Path) -> None:
     found = labels_of(project)
     assert [found[name] for name in order[:3]] == ["correct", "partly_correct", "wrong"]
     assert max(map(len, said.splitlines())) <= 80
-    assert "anna has labeled 3 of 5 answers; labels are in answers/labels.jsonl." in said
+    assert "anna has labeled 3 of 5 answers. Labels are saved in answers/labels.jsonl." in said
 
 
 def test_keys_give_refusals_their_own_states(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_quitting_and_resuming_goes_on_where_it_was(project: Path) -> None:
 
 def test_undo_takes_back_and_skip_labels_nothing(project: Path) -> None:
     said = press(project, "wusq")
-    assert "Took back" in said
+    assert "Removed the label of" in said
     assert "Skipped" in said
     assert set(labels_of(project).values()) == {None}
     press(project, "c")
@@ -85,7 +85,7 @@ def test_undo_takes_back_and_skip_labels_nothing(project: Path) -> None:
 
 def test_agreement_is_shown_by_method(project: Path) -> None:
     label(project, run_of(project), {"q3": "correct", "q4": "correct"})
-    assert "agreement with people: words 1 of 2" in press(project, "q")
+    assert "agreement with human labels: words 1 of 2" in press(project, "q")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
@@ -331,9 +331,9 @@ def test_scores_of_other_tools_become_labels(project: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--to", "a.txt"), "expected a file that ends in .csv or .xlsx"),
+        (("--to", "a.txt"), "expected a .csv or .xlsx file"),
         (("--to", "a.csv", "--from", "answers.jsonl"), "expected --to or --from, got both"),
-        (("--draw", "3"), "expected --to FILE beside it"),
+        (("--draw", "3"), "--draw needs --to FILE"),
         (("--to", "answers.csv"), "answers.csv"),
     ],
 )

@@ -108,7 +108,7 @@ def test_what_is_refused_or_never_reached_costs_nothing() -> None:
     ("options", "told"),
     [
         (("--judge-model", "gpt-4o-mini"), "gpt-4o-mini has no price. Set its price"),
-        ((), "nothing that is asked has a price. Give the target's, --price-input and"),
+        ((), "--max-cost needs a price. Pass --pricearget's, --price-input and"),
     ],
 )
 def test_a_cap_without_prices_is_refused_in_one_line_that_says_what_to_add(

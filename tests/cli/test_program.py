@@ -90,7 +90,7 @@ def test_every_option_is_explained_by_a_phrase_with_a_capital_and_a_full_stop(co
 def test_the_program_alone_is_a_signpost_that_names_only_what_there_is() -> None:
     told = CliRunner().invoke(program, [])
     assert told.exit_code == 0
-    assert told.output.startswith(f"rag-eval {__version__}: how good is your assistant, where does it fail, ")
+    assert told.output.startswith(f"rag-eval {__version__}: measure your assistant, find its failures, ")
     assert max(map(len, told.output.splitlines())) <= 100
     named = set(re.findall(r"rag-eval ([a-z]+)", told.output))
     assert named <= set(COMMANDS)
@@ -106,7 +106,7 @@ def test_long_help_explains_the_common_options_and_names_the_others(name: str) -
         CliRunner().invoke(program, [name, each], prog_name="rag-eval", terminal_width=100).output
         for each in ("--help", "--help-all")
     )
-    assert f"These are explained by: rag-eval {name} --help-all" in brief
+    assert f"For their descriptions: rag-eval {name} --help-all" in brief
     command = program.get_command(click.Context(program), name)
     assert command is not None
     options = [

@@ -84,7 +84,7 @@ def test_an_answer_needs_its_data(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_answer(rag_eval_answer): pass")
     ended = pytester.runpytest_subprocess("-q", *registered())
     assert ended.ret != 0
-    ended.stdout.fnmatch_lines(["*rag_eval_answer needs the data: @pytest.mark.rag_eval('agent.yaml')*"])
+    ended.stdout.fnmatch_lines(["*rag_eval_answer needs data: @pytest.mark.rag_eval('agent.yaml')*"])
 
 
 def test_the_plug_in_costs_nothing_until_it_is_used() -> None:

@@ -156,7 +156,7 @@ def test_the_reader_of_a_pipe_may_leave_early(files: Path) -> None:
 def test_output_that_cannot_be_written_is_an_error_without_a_traceback(files: Path) -> None:
     done = in_shell("rag-eval rank qrels a.run > /dev/full; echo $?", folder=files)
     assert done.stdout == "2\n"
-    assert done.stderr == "rag-eval: input or output failed: No space left on device\n"
+    assert done.stderr == "rag-eval: cannot read or write: No space left on device\n"
 
 
 def test_comments_and_words_after_the_tag_are_passed_over_as_by_trec_eval(files: Path) -> None:

@@ -80,10 +80,10 @@ def test_a_dataset_that_holds_its_documents_is_corpus_and_questions_at_once(tmp_
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere", "--dataset", QUESTIONS], "got nothing at nowhere"),
-        ([DOCUMENTS], "there is no questions.eval.json\n          Make it: rag-eval generate"),
+        (["nowhere", "--dataset", QUESTIONS], "there is no file or folder nowhere"),
+        ([DOCUMENTS], "there is no questions.eval.json\n          Generate questions: rag-eval generate"),
         ([], "corpus is missing"),
-        ([DOCUMENTS, "--dataset", "nothing"], "there is no file nothing, and no dataset of that name"),
+        ([DOCUMENTS, "--dataset", "nothing"], "there is no file nothing, and no dataset of this name"),
         ([DOCUMENTS, "--dataset", QUESTIONS, "-k", "0"], "k: expected a whole number of at least 1, got 0"),
     ],
 )
@@ -169,7 +169,7 @@ def test_a_sweep_that_stops_prints_the_command_that_goes_on_with_it(
     monkeypatch.setattr(grid_runs, "run_samples", run_one)
     done = rag_eval(*line, "--retriever", "bm25", folder=tmp_path)
     assert done.returncode == 3
-    told = done.stderr.partition("rag-eval: the disk is full; continue with:\n  ")[2]
+    told = done.stderr.partition("rag-eval: the disk is full; resume with:\n  ")[2]
     assert shlex.split(told)[:1] == ["rag-eval"]
     again = rag_eval(*shlex.split(told)[1:], folder=tmp_path)
     assert (again.returncode, again.stderr) == (0, "")
@@ -201,12 +201,12 @@ def test_a_sweep_with_ids_of_an_older_version_resumes(
     assert (done.returncode, done.stderr) == (0, "")
     data.write_text(data.read_text(encoding="utf-8").replace("?", "!"), encoding="utf-8")
     other = rag_eval(*line, "-k", "3", "--resume", sweep.name, folder=tmp_path)
-    assert "got other questions" in other.stderr
+    assert "got different questions" in other.stderr
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [(["-k", "7"], "got other cells"), (["--level", "document"], "got other level, metrics")],
+    [(["-k", "7"], "got different cells"), (["--level", "document"], "got different level, metrics")],
 )
 def test_a_sweep_over_something_else_is_not_resumed(
     finished: tuple[Path, dict[str, Any]], tmp_path: Path, change: list[str], message: str

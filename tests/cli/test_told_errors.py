@@ -91,5 +91,5 @@ def test_a_disk_that_is_full_from_the_start_can_be_tried_again(
     assert (stopped.code, stopped.out) == (3, "")
     assert stopped.err == (
         "rag-eval: the disk is full: cannot write runs/head.json\n"
-        "          Make room, then give the same command again.\n"
+        "          Free some space, then run the same command again.\n"
     )

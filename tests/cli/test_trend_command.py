@@ -71,7 +71,7 @@ def test_a_dataset_or_metric_that_there_is_not_is_told(stored: Path, to_the_end:
         (("-m", "token_f2"), 'unknown metric "token_f2". Did you mean "token_f1"?'),
         (
             ("--results-dir", "none"),
-            "--results-dir: there is no folder none. Leave it out to read the runs alone.",
+            "--results-dir: there is no folder none. Remove it to read the runs only.",
         ),
     ):
         ended = to_the_end(main, "trend", *arguments)

@@ -45,7 +45,7 @@ def test_without_flags_the_files_are_where_the_specification_has_them() -> None:
         "  summaries        5  evaluation/datasets/summaries.jsonl\n"
         "  citations        3  evaluation/datasets/citations.jsonl\n"
         "  manifest            evaluation/datasets/manifest.json\n\n"
-        "Next: rag-eval stats evaluation/datasets/qa_pairs.jsonl      what is in it\n"
+        "Next: rag-eval stats evaluation/datasets/qa_pairs.jsonl      show counts and lengths\n"
     )
     assert result.stderr == "rag-eval: qa: 1 dropped (missing reference)\n"
     manifest = json.loads((DEFAULT / "manifest.json").read_bytes())
@@ -88,7 +88,7 @@ def test_an_empty_version_is_refused_and_not_taken_for_the_default() -> None:
 def test_malformed_lines_that_were_skipped_are_told() -> None:
     with (DEFAULT / "offline_dataset.jsonl").open("ab") as stream:
         stream.write(b"{\n")
-    assert "rag-eval: 1 malformed line left out" in run("--on-error", "skip").stderr
+    assert "rag-eval: 1 malformed line skipped" in run("--on-error", "skip").stderr
 
 
 def test_the_shipped_settings_are_the_defaults() -> None:

@@ -236,11 +236,11 @@ def test_someone_from_ragas_is_led_from_its_context_recall_to_ours(tmp_path: Pat
 
     refused = score("ragas.json", "-m", "context_recall")
     assert refused.returncode == 2
-    assert "got 2 of 2 without it: sample 1, sample 2;" in refused.stderr
+    assert "got 2 of 2 without: sample 1, sample 2;" in refused.stderr
     (ours,) = re.findall(r"-m (\w+)", refused.stderr)
     refused = score("ragas.json", "-m", ours)
-    told = f"a reference answer in every sample, which {ours} needs, got 1 of 2 without it: sample 2; "
-    assert f"{told}--allow-missing scores the others\n" in refused.stderr
+    told = f"a reference answer in every sample for {ours}, got 1 of 2 without: sample 2; "
+    assert f"{told}to score the others, add --allow-missing\n" in refused.stderr
     scored = score("ragas.json", "-m", ours, "--allow-missing", "--json")
     assert json.loads(scored.stdout)["metrics"][ours] == 1.0
     refused = score("asked.json", "-m", "token_f1")

@@ -363,7 +363,7 @@ def test_two_files_of_answers_to_the_same_questions_are_compared(
 
 
 def test_bounds_given_as_metrics_are_refused_with_where_they_belong() -> None:
-    with pytest.raises(UsageError, match="goes into gate="):
+    with pytest.raises(UsageError, match="Pass thresholds as gate="):
         evaluate(LOG, metrics={"faithfulness": 0.9})  # type: ignore[arg-type]
 
 
@@ -377,7 +377,7 @@ def test_figures_of_rows_can_be_demanded(tmp_path: Path, least: str, code: int, 
     done = rag_eval_ended("score", "log.jsonl", "--threshold", f"faithfulness={least}", folder=tmp_path)
     assert (done.returncode, f"\n{word}: " in done.stdout) == (code, True), done
     again = rag_eval_ended("score", "001", "-m", "rouge", "--threshold", "rouge=1", folder=tmp_path)
-    said = again.stderr.startswith("rag-eval: --threshold: a run is scored whole")
+    said = again.stderr.startswith("rag-eval: --threshold: expected a file of answers")
     assert (again.returncode, said) == (2, True)
 
 

@@ -372,7 +372,7 @@ def test_a_trace_that_only_retrieves_skips_the_metrics_of_answers(tmp_path: Path
     )
     result = evaluate(path, metrics=["faithfulness", "needless_steps"])
     assert [(each.reason, each.count) for each in result.metrics["faithfulness"].reasons] == [
-        ("only what was retrieved is recorded, and no answer", 1)
+        ("the sample has retrieved passages but no answer", 1)
     ]
     assert result.metrics["faithfulness"].n_failed == 0
     assert result.metrics["needless_steps"].n_scored == 1

@@ -112,15 +112,15 @@ def test_a_perfect_answer_is_one_and_a_wrong_one_is_zero() -> None:
     wrong = evaluate("Elephants fly.", [cited("boats.md", 900, 924)])
     assert wrong["overall_scores"]["overall_citation_accuracy"] == 0.0
     assert wrong["overall_scores"]["because"] == [
-        "tolerance_jaccard is 0.000 and counts 0.30: 2 true and 1 cited spans have no counterpart",
-        "citation_validity is 0.000 and counts 0.30: expected an end of at most 49, "
+        "tolerance_jaccard is 0.000 (weight 0.30): 2 true and 1 cited spans have no counterpart",
+        "citation_validity is 0.000 (weight 0.30): expected an end of at most 49, "
         "the length of 'boats.md', got 924",
-        "mean_consistency is 0.000 and counts 0.25: the documents do not fully cover 'Elephants fly.'",
-        "no_hallucination is 0.000 and counts 0.15: the documents do not support 'Elephants fly.'",
+        "mean_consistency is 0.000 (weight 0.25): the documents do not fully cover 'Elephants fly.'",
+        "no_hallucination is 0.000 (weight 0.15): the documents do not support 'Elephants fly.'",
     ]
 
 
-@pytest.mark.filterwarnings("ignore:the query's own citations")
+@pytest.mark.filterwarnings("ignore:the documents do not contain the query")
 def test_a_range_beyond_the_document_is_said_to_be() -> None:
     documents = {"doc_ml_intro": "Machine learning is a subset of artificial intelligence..."}
     (citation,) = evaluate(ANSWER, [cited("doc_ml_intro", 100, 200)], documents)["citation_quality"][
@@ -312,7 +312,9 @@ def test_a_judges_verdicts_are_used_where_one_is_given_and_none_beside_them() ->
         assert results["answer_consistency"]["method"] == "judge:scripted"
         with pytest.raises(ModelError):
             evaluator.evaluate_answer_citations(ANSWER, [], DOCUMENTS, QUERY)
-        with pytest.raises(InputError, match="support: expected none beside a judge, got 'lexical'"):
+        with pytest.raises(
+            InputError, match="support: expected no support method if a judge is given, got 'lexical'"
+        ):
             CitationEvaluator({"judge": Judge(model), "support": "lexical"})
 
 

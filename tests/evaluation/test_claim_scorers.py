@@ -17,8 +17,8 @@ from rag_evaluation_framework.records.responses import TURNS
 NOON = "The boat leaves at noon."
 DOGS = "Dogs travel free of charge."
 CONTEXTS = (NOON, DOGS)
-CLAIMS_NOTHING = "the reference claims nothing"
-NOTHING_SOUGHT = "nothing to look for in the contexts: "
+CLAIMS_NOTHING = "the reference has no claims"
+NOTHING_SOUGHT = "no claims to check against the contexts: "
 
 
 def asked(**fields: Any) -> Sample:

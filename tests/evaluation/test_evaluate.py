@@ -148,7 +148,7 @@ def test_a_run_that_stopped_is_resumed_by_the_same_call(data: Path) -> None:
     gone = evaluate(data, target="http://127.0.0.1:9", metrics=["string_match"])
     assert gone.verdict is not None
     assert gone.verdict.exit_code == 3
-    with pytest.raises(UsageError, match="another target"):
+    with pytest.raises(UsageError, match="a different target"):
         evaluate(data, target=says_yes, resume=gone.head.run_id)
 
 
@@ -165,10 +165,10 @@ def test_it_works_inside_a_running_event_loop(data: Path) -> None:
     [
         *TABLES["what_cannot_be_evaluated_is_said_before_anything_is_asked"],
         ({"target": says_yes, "sample_size": 0}, "sample_size: expected a whole number of at least 1"),
-        ({"target": {"a": says_yes}, "resume": "r"}, "several targets: expected no resume"),
-        ({"target": {"a": says_yes}, "baseline": "r"}, "several targets: expected no baseline"),
-        ({"target": GRID, "gate": {}}, "a grid of pipelines: expected no gate"),
-        ({"target": GRID, "metrics": ["recall", "f1"]}, "metrics: expected one that a grid is ranked by"),
+        ({"target": {"a": says_yes}, "resume": "r"}, "several targets: unused resume"),
+        ({"target": {"a": says_yes}, "baseline": "r"}, "several targets: unused baseline"),
+        ({"target": GRID, "gate": {}}, "a grid of pipelines: unused gate"),
+        ({"target": GRID, "metrics": ["recall", "f1"]}, "metrics: expected one metric to rank a grid by"),
     ],
 )
 def test_what_cannot_be_evaluated_is_said_before_anything_is_asked(

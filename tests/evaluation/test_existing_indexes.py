@@ -123,8 +123,8 @@ def test_an_index_of_the_same_chunks_has_the_figures_of_the_pipeline(vectors: An
 def test_what_is_not_in_the_documents_counts_as_read_for_nothing(vectors: Any) -> None:
     ours, theirs = _swept(Searched(vectors)), _swept(Rewritten(vectors, k=3))
     [warned, short] = theirs.warnings
-    assert "texts not in the documents; they count as not relevant" in warned
-    assert short.endswith("returns at most 3 where 5 are asked for")
+    assert "texts are not in the documents; they count as not relevant" in warned
+    assert short.endswith("returned at most 3 of 5 requested chunks")
     [[better], [worse]] = _values(ours), _values(theirs)
     assert 0 < (worse["span_recall"] or 0) < (better["span_recall"] or 0)
 
@@ -135,7 +135,7 @@ def test_an_index_of_other_documents_is_refused(vectors: Any) -> None:
             return Found("Nothing of the kind.", "other.md")
 
     with pytest.raises(
-        InputError, match=r"expected an index of these documents, got \d+ texts of which none"
+        InputError, match=r"expected an index of these documents, got \d+ texts, none in the documents"
     ):
         _swept(Elsewhere(vectors))
 

@@ -45,7 +45,7 @@ def test_an_expected_entity_that_the_reference_lacks_is_named_with_its_place(tmp
     assert path.read_text(encoding="utf-8").splitlines()[issue.line - 1].strip().startswith('"expected')  # type: ignore[operator]
     assert "'baker'" in issue.expected
     assert "'Anna'" not in issue.expected
-    assert "its own entity_coverage is 0.5" in issue.found
+    assert "with entity_coverage 0.5" in issue.found
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_what_is_empty_is_never_asked_and_what_is_doubtful_is_said(tmp_path: Pat
     ]
     path = tmp_path / FILES["multiturn"]
     assert planned(tmp_path, datasets=["multiturn"]).warnings == (
-        "multiturn: 2 warnings (rag-eval validate lists all): "
+        "multiturn: 2 warnings (list all with rag-eval validate): "
         f"{path}:1: [0].conversation[1].ground_truth: expected an answer, or Refusal, got '...'",
     )
 
@@ -211,12 +211,12 @@ def test_two_bounds_of_one_metric_are_an_error_that_names_both() -> None:
     assert len(golden_manifest(GOLDEN, thresholds=corridor).thresholds) == 3
     with pytest.raises(UsageError) as error:
         golden_manifest(GOLDEN, thresholds=["success_1=0.8", "hit(k=1)>=0.9"])
-    told = "expected one bound of hit@1, got another beside 'success_1=0.8'"
+    told = "expected one threshold of hit@1, got also 'success_1=0.8'"
     assert str(error.value) == f"--threshold 'hit(k=1)>=0.9': {told}"
 
 
 def test_a_threshold_that_no_split_is_scored_by_is_an_error() -> None:
-    with pytest.raises(InputError, match=r"expected a metric that a dataset is scored by .*, got bleu"):
+    with pytest.raises(InputError, match=r"expected a metric of a dataset .*, got bleu"):
         planned(GOLDEN, "entity_coverage=0.5", "bleu>=0.2", datasets=["boundary"])
     plan = planned(GOLDEN, "entity_coverage=0.5", datasets=["boundary"])
     assert list(map(str, plan.left_out)) == ["entity_coverage >= 0.5"]
@@ -261,7 +261,7 @@ def test_settings_of_splits_that_the_folder_lacks_are_all_said(tmp_path: Path) -
     folder = copied(tmp_path, ["facts"])
     with pytest.raises(InputError) as error:
         golden_manifest(folder, config=path, thresholds=["relations:token_f1=0.5"])
-    expected = "expected a split that the folder has (facts)"
+    expected = "expected a split in the folder (facts)"
     assert str(error.value).splitlines() == [
         f"{path}:1: {expected}, got 'tracking'",
         f"threshold relations:token_f1 >= 0.5: {expected}, got 'relations'",
@@ -275,7 +275,7 @@ def test_a_split_that_is_listed_twice_is_an_error_with_both_lines(tmp_path: Path
     )
     with pytest.raises(InputError) as error:
         golden_manifest(GOLDEN, config=path)
-    expected = "expected each name once, got 'facts' again, first on line 4"
+    expected = "expected a unique name, got 'facts', already on line 4"
     assert str(error.value) == f"{path}:6: spec.evaluation.datasets[1].name: {expected}"
 
 

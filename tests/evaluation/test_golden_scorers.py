@@ -34,7 +34,8 @@ def test_a_relation_whose_words_are_not_known_is_skipped_and_says_how_many_ends_
     score = scorer_for("relation_match").score(sample(expected), Response(text="Ann knows her well."))
     assert score.status == "skipped"
     assert score.reason == (
-        "no words are known for the relation '结义姐妹' in the answer's language; 1 of its 2 ends are named"
+        "the vocabulary has no words for the relation '结义姐妹' in the answer's language; "
+        "1 of its 2 ends are named"
     )
 
 

@@ -156,7 +156,7 @@ def test_a_resume_goes_on_with_a_larger_budget_and_not_without_one(tmp_path: Pat
     data, judge = rows(120), PierJudge()
     judged(data, judge, judge_budget=40, runs_directory=tmp_path)
     (run,) = tmp_path.iterdir()
-    with pytest.raises(UsageError, match="the run began with --judge-budget 40"):
+    with pytest.raises(UsageError, match="the run started with --judge-budget 40"):
         judged(data, runs_directory=tmp_path, resume=run.name)
     more = judged(data, judge, judge_budget=90, runs_directory=tmp_path, resume=run.name)
     assert len(judge.asked) == 90 == more.metrics["faithfulness"].n_scored
@@ -179,7 +179,7 @@ def test_several_metrics_share_the_draw_and_slices_are_estimated_too() -> None:
 UNUSABLE: list[tuple[dict[str, Any], str]] = [
     ({"judge_budget": 0}, "judge_budget: expected a whole number of calls above 0, got 0"),
     ({"precision": 0}, "precision: expected half the width of an interval, got 0"),
-    ({"judge_budget": 5, "metrics": ["token_f1"]}, "no metric here is scored by the judge"),
+    ({"judge_budget": 5, "metrics": ["token_f1"]}, "no metric uses the judge"),
 ]
 
 

@@ -64,10 +64,10 @@ def test_missing_fields_are_named_by_field_metric_and_line() -> None:
         )
         missing.look_at(sample(line, **{name: value for name, value in whole.items() if name != without}))
     assert [str(issue) for issue in missing.issues()] == [
-        "evals/rag.jsonl:5: context: expected context in every sample, which context_recall needs, "
-        "got 4 of 11 without it: lines 5–7, 11",
-        "evals/rag.jsonl:3: reference_contexts: expected reference_contexts in every sample, which "
-        "context_recall needs, got 1 of 11 without it: line 3",
+        "evals/rag.jsonl:5: context: expected context in every sample for context_recall, "
+        "got 4 of 11 without: lines 5–7, 11",
+        "evals/rag.jsonl:3: reference_contexts: expected reference_contexts in every sample for "
+        "context_recall, got 1 of 11 without: line 3",
     ]
 
 
@@ -89,8 +89,8 @@ def test_a_declared_metric_whose_field_is_missing_is_found_before_the_first_requ
     with pytest.raises(InputError) as caught:
         plan_evaluation(manifest)
     assert f"{tmp_path / 'data.jsonl'}:2: expected: " in str(caught.value)
-    assert "which string_match needs, got 2 of 3 without it: lines 2–3" in str(caught.value)
-    assert str(caught.value).endswith("; --allow-missing scores the others")
+    assert "for string_match, got 2 of 3 without: lines 2–3" in str(caught.value)
+    assert str(caught.value).endswith("; to score the others, add --allow-missing")
     plan = plan_evaluation(manifest, choice=SampleChoice(allow_missing=True))
     assert plan.samples == 3
     assert plan.warnings[0].count("--allow-missing") == 1
@@ -238,7 +238,7 @@ def test_what_plain_samples_do_not_have_is_told_before_the_first_request(
     with pytest.raises(InputError) as caught:
         plan_evaluation(manifest_of(tmp_path, records, metrics=f'["{metric}"]'))
     (issue,) = caught.value.issues
-    assert (issue.path, issue.found) == (field, "1 of 1 without it: line 1")
+    assert (issue.path, issue.found) == (field, "1 of 1 without: line 1")
 
 
 def test_a_sample_that_has_what_a_golden_metric_needs_does_not_lack_it() -> None:
@@ -258,9 +258,9 @@ def test_samples_of_one_line_are_named_by_their_ids_and_the_systems_contexts_are
         missing.look_at(replace(asked, id=f"q{number}"))
     (issue,) = missing.refusals()
     assert str(issue) == (
-        "set.eval.json: context: expected context in every sample, which context_recall needs, got "
-        "7 of 7 without it: q1, q2, q3, q4, q5 and 2 more; "
-        "--allow-missing scores by the contexts that the system returns"
+        "set.eval.json: context: expected context in every sample for context_recall, got "
+        "7 of 7 without: q1, q2, q3, q4, q5 and 2 more; "
+        "to use the agent's contexts, add --allow-missing"
     )
 
 
@@ -327,5 +327,5 @@ def test_every_sample_is_drawn_about_as_often_as_any_other() -> None:
 
 
 def test_a_dataset_without_a_sample_is_an_error() -> None:
-    with pytest.raises(InputError, match="expected at least one sample, got an empty file"):
+    with pytest.raises(InputError, match="expected one or more samples, got an empty file"):
         select_samples(lambda: iter([]))

@@ -114,7 +114,7 @@ def test_where_the_reference_declines_declining_is_right(answer: str) -> None:
     for name in ("faithfulness", "hallucination", "citation_recall", "context_precision"):
         assert "the answer" in (scorer_for(name).score(UNKNOWN, given).reason or "")
     for name in ("answer_correctness", "claim_recall"):
-        assert scorer_for(name).score(UNKNOWN, given).reason == "the reference claims nothing"
+        assert scorer_for(name).score(UNKNOWN, given).reason == "the reference has no claims"
 
 
 MENU = ("Are there vegetarian options?", "There are no vegetarian options on the menu.")

@@ -166,7 +166,7 @@ NO_HITS = "the system does not report what it retrieved"
             "span_iou",
             SPANS,
             hits("a", contexts=("c",)),
-            "its hits have no positions, and there are no documents to search",
+            "the hits have no positions, and no documents are given to search",
         ),
     ],
 )
@@ -200,7 +200,7 @@ def test_contexts_that_stand_in_no_document_are_misses() -> None:
     answered = Response(text="a", contexts=("Another text.",), context_origin="system")
     assert scored("span_recall", sample(**SPANS), answered, CORPUS).value == 0.0
     placeless = scored("span_recall", sample(**SPANS), hits("a"), CORPUS)
-    assert placeless.reason == "its hits have no positions, and no texts came with them"
+    assert placeless.reason == "the hits have no positions and no texts"
     given = hits("doc_1", contexts=(BOATS,), context_origin="dataset")
     assert scored("span_recall", sample(**SPANS), given, CORPUS).reason == placeless.reason
 

@@ -216,7 +216,7 @@ def test_an_agent_that_turns_everyone_away_stops_the_run_early(tmp_path: Path) -
     target = Calculator(faults=lambda _: [TargetError("http-401", "no key")])
     outcome, folder = run(tmp_path, target, 1000)
     assert not outcome.completed
-    assert outcome.reason == "the target turned away the first 10 samples (http-401: no key)"
+    assert outcome.reason == "the agent rejected the first 10 requests (http-401: no key)"
     assert target.asked.total() < 50
     # No sample is failed for a wrong key: with the right one all of them are asked.
     assert (outcome.done, outcome.failed) == (0, 0)
@@ -240,7 +240,9 @@ def test_a_small_dataset_that_is_turned_away_whole_ends_with_its_failures(tmp_pa
     target = Calculator(faults=lambda _: [TargetError("http-401", "no key")])
     outcome, folder = run(tmp_path, target, 4)
     assert (outcome.completed, outcome.failed, folder.counts.failed) == (True, 4, 4)
-    assert outcome.notes == ("4 samples were rejected or did not reach the agent; a resume asks again",)
+    assert outcome.notes == (
+        "4 samples were rejected or did not reach the agent; resume the run to ask again",
+    )
 
 
 def test_a_resume_asks_those_again_that_the_target_turned_away_and_nobody_else(tmp_path: Path) -> None:
@@ -339,7 +341,7 @@ def test_the_deadline_of_the_run_stops_it_and_what_was_open_is_asked_again(tmp_p
     target = Calculator(delay=lambda _: 0.05)
     outcome, folder = run(tmp_path, target, 400, concurrency=4, run_timeout=0.4)
     assert not outcome.completed
-    assert outcome.reason == "the run's deadline of 0.4 s has passed"
+    assert outcome.reason == "the run exceeded its limit of 0.4 s"
     assert 0 < outcome.done == folder.counts.done < 400
     assert failure_kinds(folder) == {}
     assert run(tmp_path, Calculator(), 400, folder=folder)[0].completed
@@ -434,7 +436,7 @@ def test_a_torn_end_is_cut_off_at_the_resume_and_said(tmp_path: Path) -> None:
     folder.journal_path.write_bytes(whole[:-10])
     outcome, _ = run(tmp_path, Calculator(), 20, folder=folder)
     torn = len(whole) - 10 - (whole.rindex(b"\n", 0, -1) + 1)
-    assert outcome.notes == (f"cut {torn:,} bytes of an unfinished line off the end of the journal",)
+    assert outcome.notes == (f"removed {torn:,} bytes of an unfinished line at the end of the journal",)
     assert final_bytes(folder) == results
 
 
@@ -567,7 +569,7 @@ def test_what_an_endpoint_fails_again_stays_to_be_made(tmp_path: Path) -> None:
     again, _ = run(tmp_path, Calculator(), 3, folder=folder, scorers=(judge,))
     assert (again.completed, again.done, folder.counts.rescorable) == (True, 3, 3)
     assert again.notes == (
-        "3 samples lack scores because a model's endpoint failed; a resume makes them again",
+        "3 samples lack scores because a model's endpoint failed; resume the run to score them",
     )
 
 

@@ -118,7 +118,7 @@ def test_a_sample_that_lacks_what_a_metric_compares_is_skipped_with_the_reason()
     recall = scorer_for("context_recall").score(sample("Paris"), Response(text="a", contexts=("Paris",)))
     assert (recall.status, recall.reason) == ("skipped", "the sample has no reference contexts")
     wordless = scorer_for("grounded_fraction").score(sample("a"), Response(text="It is so.", contexts=("b",)))
-    assert wordless.reason == "the answer has neither content words nor numbers"
+    assert wordless.reason == "the answer has no content words or numbers"
 
 
 @pytest.mark.parametrize("answer", ["👍", "", "Paris"])

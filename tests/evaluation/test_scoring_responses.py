@@ -93,5 +93,5 @@ def test_a_score_that_json_cannot_hold_is_a_failed_score_alone(method: str) -> N
 
 
 def test_each_metric_is_asked_for_once() -> None:
-    with pytest.raises(UsageError, match="got exact_match more than once"):
+    with pytest.raises(UsageError, match="duplicate metrics: exact_match"):
         check_scorers([ExactMatch(), ExactMatch()])

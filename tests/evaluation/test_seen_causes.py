@@ -81,7 +81,7 @@ def test_retrieval_miss_needs_sources_of_the_system(
 ) -> None:
     found = cause(ticket(recorded=recorded), **fields)
     assert found.kind == kind
-    assert kind != "unknown" or found.why.endswith("the system did not report what it retrieved")
+    assert kind != "unknown" or found.why.endswith("the agent reported no retrieved passages")
 
 
 def test_not_used_names_the_passage_that_has_every_number() -> None:
@@ -160,7 +160,7 @@ def test_not_used_is_not_said_of_a_document_without_texts() -> None:
     found = cause(ticket(relevant_documents={"fares.md": 1}), hits=(Hit(id="fares.md"),))
     assert (found.kind, found.why.rpartition("; ")[2]) == (
         "unknown",
-        "the system reported documents, not their passages",
+        "the agent reported documents without passages",
     )
 
 

@@ -155,7 +155,7 @@ def test_so_many_are_drawn_at_random_and_the_same_seed_draws_the_same(tmp_path: 
 
 def test_nothing_that_answers_is_one_error_and_choices_are_for_traces(tmp_path: Path) -> None:
     path = write(tmp_path / "t.jsonl", request(span(1, 1, None, {"http.route": "/health"})))
-    with pytest.raises(UsageError, match=r"t\.jsonl contains no trace with an answer"):
+    with pytest.raises(UsageError, match=r"t\.jsonl contains no traces with an answer"):
         evaluate(path)
     other = tmp_path / "other.jsonl"
     other.write_text('{"input": "a", "expected": "b"}\n')
@@ -170,7 +170,7 @@ def test_the_command_scores_a_folder_of_traces_and_tells_what_is_wrong(folder: P
     assert "expected the parent span in the files" in " ".join(done.stdout.split())
     none = rag_eval_ended("score", traces, "--service", "nobody", folder=tmp_path)
     assert (none.returncode, none.stdout) == (2, "")
-    assert "contains no trace with an answer" in none.stderr
+    assert "contains no traces with an answer" in none.stderr
     run = rag_eval_ended("score", "-m", "step_count", "--where", "a=b", folder=tmp_path)
     assert (run.returncode, run.stdout) == (2, "")
-    assert run.stderr == "rag-eval: --where: a run is scored whole; expected a file of answers or traces\n"
+    assert run.stderr == "rag-eval: --where: expected a file of answers or traces, got a run\n"

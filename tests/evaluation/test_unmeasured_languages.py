@@ -93,7 +93,7 @@ def test_blame_by_words_is_unknown() -> None:
     sample = sample_of(question, reference=context)
     found = blame(sample, Response(text=answer, contexts=(context,)), AnswerVerdict("wrong"))
     assert found is not None
-    assert (found.kind, found.why) == ("unknown", "words were not measured on German")
+    assert (found.kind, found.why) == ("unknown", "word overlap is not validated for German")
 
 
 def test_the_counts_show_what_was_left_out() -> None:

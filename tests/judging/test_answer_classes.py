@@ -93,7 +93,7 @@ def test_a_refusal_stays_one_where_the_answer_goes_on_to_something_else() -> Non
 
 
 def test_a_text_without_a_word_has_no_class() -> None:
-    with pytest.raises(InputError, match="answer: expected a text"):
+    with pytest.raises(InputError, match="answer: expected text"):
         classify_answer(" \n")
 
 

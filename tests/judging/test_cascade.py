@@ -132,13 +132,7 @@ def test_bands_from_a_file_of_labels_and_what_is_wrong_with_one(tmp_path: Path) 
     with pytest.raises(InputError) as told:
         read_labelled_claims(file)
     lines = str(told.value)
-    for expected in (
-        ":1: ",
-        ":2: ",
-        "claim: a text",
-        "evidence: a text or a list",
-        "supported: true or false",
-    ):
+    for expected in (":1: ", ":2: ", "claim: text", "evidence: text or a list", "supported: true or false"):
         assert expected in lines
 
 

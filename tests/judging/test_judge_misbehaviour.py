@@ -183,7 +183,7 @@ def test_texts_beyond_the_limit_are_never_cut() -> None:
 @pytest.mark.parametrize("answer", ["", "  \n"])
 def test_a_blank_answer_is_not_put_to_a_judge(answer: str) -> None:
     with judged_by(in_turn(GOOD)) as (judge, server):
-        with pytest.raises(InputError, match="answer: expected a text"):
+        with pytest.raises(InputError, match="answer: expected text"):
             judge_relevancy(judge, "Which ship?", answer)
         assert server.requests == []
 

@@ -144,7 +144,7 @@ def test_what_has_no_nuggets_is_skipped_and_what_is_none_has_failed_and_an_empty
     assert ([found[name].value for name in RECALLS], calls) == ([0.0] * 4, 0)
     for wrong, told in (
         ("It is blue.", "nuggets: expected a list of {text, vital}"),
-        ([{"text": ""}], "nuggets[0].text: expected a text"),
+        ([{"text": ""}], "nuggets[0].text: expected text"),
         ([{"text": "Blue.", "vital": "yes"}], "nuggets[0].vital: expected true or false"),
     ):
         (score,) = scores(RECALLS[:1], asked(metadata={"nuggets": wrong}), answer)[0].values()

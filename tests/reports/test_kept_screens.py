@@ -227,7 +227,7 @@ def test_a_sweep_recommends_and_names_what_nothing_finds(elsewhere: Path) -> Non
         seconds = re.compile(r"(?<= %  .{13}) +\d+\.\d\d(?=  )")  # in the widest table
         check("retrieval", width, seconds.sub("     0.00", text))
     missed = rag_eval("show", "--missed").stdout
-    found = f"{sweep.name}: 39 of 168 questions found by no combination"
+    found = f"{sweep.name}: 39 of 168 questions: no setup retrieved the expected passage"
     assert missed.startswith(f"{found}\n\nq006  Which vessel ")
     assert "  passage    timetable.md 1138–1245: From 1 to 14 October" in missed
 
@@ -349,7 +349,7 @@ def test_a_golden_set_has_one_row_a_kind(golden: Path, width: int) -> None:
 def test_what_a_doctor_finds_has_its_screen(width: int) -> None:
     pip = "pip install 'rag-evaluation-framework[pdf]'"
     keys = 'data/config/ab_testing_config.config.yaml:13: unknown key "significance_levl" in comparison.'
-    sound, gone = "agent.yaml is sound", "http://localhost:4000 does not answer: cannot connect"
+    sound, gone = "agent.yaml is valid", "No answer from http://localhost:4000: cannot connect"
     findings = [
         Finding(status="right", about="rag-eval", text="rag-eval 1.0.0, Python 3.11.7, Linux x86_64"),
         Finding(status="right", about="agent.yaml", text=sound),
@@ -357,7 +357,7 @@ def test_what_a_doctor_finds_has_its_screen(width: int) -> None:
         Finding(
             status="note",
             about="judge",
-            text="no key in OPENAI_API_KEY: metrics that need a judge are not scored",
+            text="OPENAI_API_KEY is not set: metrics that need a judge are skipped",
         ),
         Finding(status="note", about="pdf", text="not installed: PDF documents cannot be read", fix=pip),
         Finding(status="problem", about="settings", text=f'{keys} Did you mean "significance_level"?'),

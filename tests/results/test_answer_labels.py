@@ -166,7 +166,7 @@ def test_changed_reference_puts_labels_on_a_list(tmp_path: Path) -> None:
     assert "confirm it" in ok(tmp_path, "show", changed, "--sample", "q5")
     said = press(tmp_path, "wq", changed)
     assert next(line for line in said.splitlines() if " left" in line).startswith("q5:")
-    assert "anna labeled it correct beside: Ada Berg founded the company." in said
+    assert "anna labeled it correct. Reference then: Ada Berg founded the company." in said
     assert states(tmp_path, changed)["q5"] == "wrong"
     assert "to confirm" not in ok(tmp_path, "results")
 

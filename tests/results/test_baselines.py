@@ -311,7 +311,7 @@ def test_repeats_tell_wrong_from_unstable(tmp_path: Path, before: Evaluation) ->
 def test_recorded_answers_cannot_be_repeated(tmp_path: Path) -> None:
     answers = tmp_path / "answers.jsonl"
     answers.write_text("".join(json.dumps({"input": ask_of(hall), "answer": "x"}) + "\n" for hall in HALLS))
-    with pytest.raises(UsageError, match="repeats: expected 1 for answers that are recorded, got 3"):
+    with pytest.raises(UsageError, match="repeats: expected 1 for recorded answers, got 3"):
         run(tmp_path, str(answers), options=Options(repeats=3))  # type: ignore[arg-type]
 
 

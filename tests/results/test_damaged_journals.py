@@ -170,4 +170,4 @@ def test_the_word_alone_is_wrong_usage(tmp_path: Path, monkeypatch: pytest.Monke
     Path("agent.yaml").write_text("{}")
     refused = rag_eval("evaluate", "agent.yaml", "--url", "http://127.0.0.1:9", "--ask-damaged")
     assert isinstance(refused.exception, UsageError)
-    assert "--ask-damaged: expected with --resume" in str(refused.exception)
+    assert "--ask-damaged needs --resume" in str(refused.exception)

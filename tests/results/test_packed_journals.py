@@ -114,7 +114,7 @@ def test_a_resume_without_a_name_takes_what_is_left_to_do_by_its_command(run: Pa
     refused = str(rag_eval("evaluate", "rows.jsonl", "--target", "rows.jsonl", "--resume").exception)
     assert "--resume: no run of rag-eval evaluate in runs" in refused
     refused = str(rag_eval(*SCORE, "-m", "rouge", "--resume").exception)
-    assert "--resume continues with what the run began with; leave out --metric" in refused
+    assert "--resume uses the options of the run. Remove --metric" in refused
     resume("--seed", "0")
     states = {Path(each["path"]).name for each in json.loads(rag_eval("results", "--json").stdout)}
     assert states == {"results.json"}

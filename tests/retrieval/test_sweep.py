@@ -190,7 +190,7 @@ def test_a_question_that_cannot_be_searched_for_fails_alone_though_workers_searc
         (cell,) = swept_cells(corpus, [*QUERIES, no_text], grid, workers=workers)
         cell.prepare()
         hits = [cell.retrieve(QUERIES[:2], 5), cell.retrieve(QUERIES[2:], 5)]
-        with pytest.raises(InputError, match="expected a text, got 7"):
+        with pytest.raises(InputError, match="expected text, got 7"):
             cell.retrieve([no_text], 5)
         return hits
 

@@ -145,7 +145,7 @@ def test_script_refuses_to_replace_a_file_unasked(tmp_path: Path) -> None:
     (tmp_path / "raw.jsonl").write_text("mine", encoding="utf-8")
     refused = script(str(HANDBOOK), "--output", "raw.jsonl", folder=tmp_path)
     assert refused.returncode == 2
-    assert "raw.jsonl exists; give --force to replace it" in refused.stderr
+    assert "raw.jsonl already exists. Replace it with --force" in refused.stderr
     assert (tmp_path / "raw.jsonl").read_text(encoding="utf-8") == "mine"
 
 
@@ -154,4 +154,4 @@ def test_script_that_makes_no_record_ends_with_3(tmp_path: Path) -> None:
     (tmp_path / "empty" / "a.md").write_text("# Nothing\n\nNo.\n", encoding="utf-8")
     failed = script("empty", folder=tmp_path)
     assert failed.returncode == 3
-    assert "not one of 1 task became a record: nothing-to-summarise 1" in failed.stderr
+    assert "no record from 1 task: nothing-to-summarise 1" in failed.stderr

@@ -20,8 +20,8 @@ _EXAMPLES = """\b
 Examples:
   rag-eval aa agent.yaml --url http://localhost:4000
   rag-eval aa agent.yaml --url http://localhost:4000 --repeats 20
-  rag-eval aa 003                               a run that had --repeats
-  rag-eval aa 003 004 005 006 007               several runs of one agent"""
+  rag-eval aa 003                               reuse a run with --repeats
+  rag-eval aa 003 004 005 006 007               reuse several runs"""
 _REPEATS = 10
 # What is about one run, or about another one that it is compared with.
 _UNUSED = frozenset(
@@ -37,20 +37,20 @@ _UNUSED = frozenset(
 @options.scoring_options
 @click.pass_context
 def command(context: click.Context, /, manifest: tuple[str, ...], **given: Any) -> int:
-    """Ask an agent every question --repeats times (10), and show how often the gate would fail it falsely.
+    """Ask each question --repeats times (10) and measure how often the gate fails an unchanged agent.
 
-    Pairs of runs of the same agent are simulated from its answers, one as the baseline of the other, and the
-    gate decides: thresholds, answers that became wrong, asking again. Runs that asked every question several
-    times, or several runs of one agent, may be given instead: then nobody is asked.
+    The answers are resampled into pairs of runs, each with the other as its baseline, and the gate decides
+    every pair by thresholds, regressions and repeated questions. Pass runs with --repeats, or several runs
+    of one agent, to reuse their answers without asking the agent.
 
-    Exit code 0 whatever is found; 2: wrong usage or data; 3: the run is incomplete.
+    Exit code 0: measured; 2: wrong usage or data; 3: the run is incomplete.
     """
     given |= {**dict.fromkeys(_UNUSED), "scoring": options.scoring_of(given)}
     is_asked = any(given[name] is not None for name in ("url", "target", "resume"))
     if not is_asked and manifest and not (len(manifest) == 1 and Path(manifest[0]).is_file()):
         return _of_runs(manifest, given)
     if len(manifest) > 1:
-        raise UsageError(f"expected one manifest or dataset to ask about, got {', '.join(manifest)}")
+        raise UsageError(f"expected one manifest or dataset, got {', '.join(manifest)}")
     if given["repeats"] == 1:
         raise UsageError("--repeats: expected at least 2, got 1")
     from rag_evaluation_framework.cli.evaluation_output import check_run, measure_run

@@ -14,18 +14,14 @@ from rag_evaluation_framework.files.project_root import in_project
 EXAMPLES = """\b
 Examples:
   rag-eval agreement data/evaluation/ground_truth/sample_eval_v1.0.0.gt.json
-  rag-eval agreement   the annotators of a project
+  rag-eval agreement   read the annotations of the project
   rag-eval agreement annotator_001.gt.json annotator_002.gt.json --json
   rag-eval agreement sample_eval_v1.0.0.gt.json --output merged.gt.json"""
 
 
 @click.command("agreement", epilog=EXAMPLES)
 @click.argument("files", type=click.Path(exists=True, path_type=Path), nargs=-1, metavar="[FILE|FOLDER]...")
-@option(
-    "-o, --output FILE",
-    "Write the merged truth to this file: what more than half of a query's annotators marked.",
-    type=FILE,
-)
+@option("-o, --output FILE", "Write the passages marked by most annotators to FILE.", type=FILE)
 @CONFIDENCE
 @RESAMPLES
 @SEED
@@ -33,12 +29,12 @@ Examples:
 def command(
     files: tuple[Path, ...], output: Path | None, confidence: float, resamples: int, seed: int, as_json: bool
 ) -> None:
-    """Show how well the annotators of a dataset agree, on what, and who disagrees where.
+    """Measure how well the annotators of a dataset agree, per field and per pair.
 
     Marked characters are compared by the mean Jaccard of all pairs of annotators (0.85 is the target), cited
     documents and ratings in words by Cohen's kappa (two annotators) or Krippendorff's alpha (more), scores by
-    interval alpha. Several files are read as one; for a folder, all .gt.json and .gt.yaml below it. Without
-    any, the annotations kept in the project.
+    interval alpha. Several files are read as one; a folder stands for all .gt.json and .gt.yaml files
+    below it. Default: the annotations of the project.
     """
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.datasets.annotations import read_annotation_files, write_annotations
@@ -58,19 +54,19 @@ def command(
     else:
         tell(None, describe_agreement(report))
         if output is not None:
-            click.echo(f"\nmerged truth written to {output}")
+            click.echo(f"\nmerged ground truth written to {output}")
 
 
 def _found(paths: tuple[Path, ...]) -> list[Path]:
     """Return the files given and, in order, those of annotations below the folders given."""
     kept = in_project("data", "evaluation", "ground_truth", "annotations")
     if not paths and not kept.is_dir():
-        raise UsageError("no annotations given. Use rag-eval agreement FILE|FOLDER")
+        raise UsageError("No annotations given. Pass a file or a folder: rag-eval agreement FILE")
     paths = paths or (kept,)
     found: list[Path] = []
     for path in paths:
         inside = sorted({*path.rglob("*.gt.json*"), *path.rglob("*.gt.yaml*")}) if path.is_dir() else [path]
         if not inside:
-            raise UsageError(f"{path} contains no annotations (.gt.json, .gt.yaml)")
+            raise UsageError(f"{path} contains no annotations; expected .gt.json or .gt.yaml files")
         found += inside
     return found

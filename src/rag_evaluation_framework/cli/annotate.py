@@ -22,34 +22,30 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  rag-eval annotate eval_run_20261115_001              what a run answered
+  rag-eval annotate eval_run_20261115_001              annotate a run
   rag-eval annotate evals/rag.jsonl --corpus docs --annotator anna
   rag-eval annotate eval_run_20261115_001 --blind --no-open
-  rag-eval annotate eval_run_20261115_001 --draw 100   drawn for the mean
-  rag-eval calibrate eval_run_20261115_001             do its metrics agree?"""
+  rag-eval annotate eval_run_20261115_001 --draw 100   draw 100 answers
+  rag-eval calibrate eval_run_20261115_001             check its metrics"""
 
 
 PORT = whole_number(
     "--port", "Port to listen on.  [default: a free one]", least=0, most=65535, default=0, show_default=False
 )
-NO_OPEN = flag("--no-open", "Do not open the page in a browser.")
+NO_OPEN = flag("--no-open", "Do not open a browser.")
 
 
 @click.command("annotate", epilog=EXAMPLES)
 @click.argument("subject", metavar="DATASET|RUN")
-@option("--annotator NAME", "Name of the person who annotates.  [default: the user of this machine]")
-@flag("--blind", "Hide other people's annotations and the metrics until an item is done.")
+@option("--annotator NAME", "Name of the annotator.  [default: the user of this machine]")
+@flag("--blind", "Hide other annotations and metrics until you finish an item.")
 @whole_number(
-    "--draw",
-    "Show N answers of the run, drawn so that their labels estimate the mean of all: two fifths first "
-    "and, when these are done, the rest, where labels vary most. calibrate --drawn reads them.",
+    "--draw", "Draw N answers at random, to estimate the mean of the run; use them with calibrate --drawn."
 )
-@option("-m, --metric METRIC", "Draw by this metric.  [default: the run's first]")
+@option("-m, --metric METRIC", "Metric that guides the draw.  [default: the run's first]")
 @SEED
 @option(
-    "--corpus FOLDER",
-    "Documents in which to mark.  [default: those that the dataset or the run holds]",
-    type=DOCUMENTS,
+    "--corpus FOLDER", "Folder of documents to mark.  [default: those of the dataset or run]", type=DOCUMENTS
 )
 @MAP
 @GLOB
@@ -57,15 +53,14 @@ NO_OPEN = flag("--no-open", "Do not open the page in a browser.")
 @NO_OPEN
 @RUNS_DIR
 def command(subject: str, **given: Any) -> None:
-    """Annotate a dataset, or the answers of a run, on a page in the browser.
+    """Annotate a dataset, or the answers of a run, in the browser.
 
-    On it you mark the characters of documents that answer a question, score answers, click sentences that
-    nothing supports, and say whether citations support the text before them, by mouse or keyboard. Every
-    action is written at once to your own file, annotations/NAME/DATASET.gt.json beside the dataset
-    (data/evaluation/ground_truth/annotations/NAME in a project): the ground truth of later evaluations, and
-    what calibrate and agreement read. For a run, the answers whose labels tell most come first.
+    You mark expected passages, score answers, click unsupported sentences and check citations, by mouse or
+    keyboard. Each action is saved at once in your own file, annotations/NAME/DATASET.gt.json beside the
+    dataset (data/evaluation/ground_truth/annotations/NAME in a project). Later evaluations, calibrate and
+    agreement read this file. For a run, the most informative answers come first.
 
-    The page is served on 127.0.0.1 to whoever has the printed address. Ctrl-C stops it.
+    The page is served on 127.0.0.1 to everybody with the printed address. To stop the server, press Ctrl-C.
     """
     from rag_evaluation_framework.adapters.local_server import LocalServer
 
@@ -81,7 +76,7 @@ def command(subject: str, **given: Any) -> None:
         draw=None if total is None else Drawing(total, given["metric"], given["seed"]),
     )
     show(LocalServer(answers(desk), saving(desk), port=given["port"]), is_opened=not given["no_open"])
-    click.echo(f"annotations are in {' and '.join(map(str, desk.files))}")
+    click.echo(f"annotations saved in {' and '.join(map(str, desk.files))}")
 
 
 class Drawing(NamedTuple):
@@ -116,16 +111,20 @@ def open_desk(
     if isinstance(loaded, Dataset):
         title, kept_in, documents = loaded.name or path.name, None, loaded.documents
         if draw is not None:
-            raise UsageError(f"--draw: expected a run, whose metrics it draws by, got the dataset {subject}")
-        items, order = items_of_dataset(loaded, path), "In the order of the dataset."
+            raise UsageError(f"--draw: expected a run with metrics, got the dataset {subject}")
+        items, order = items_of_dataset(loaded, path), "Items in the order of the dataset."
     else:
         title, kept_in = loaded.head.run_id, None if loaded.folder is None else loaded.folder.parent
         documents = () if corpus is not None else loaded.documents.documents
-        items, order = items_of_evaluation(loaded), "First where a label tells most."
+        items, order = items_of_evaluation(loaded), "Most informative answers first."
         if draw is not None:
             by_key = {item.key: item for item in items}
             queue = _queue(loaded, subject, runs_directory, draw)
-            items, order = [by_key[key] for key in queue if key in by_key], "As they were drawn."
+            items, order = (
+                [by_key[key] for key in queue if key in by_key],
+                "Answers in the order of the draw.",
+            )
+
     if not items:
         raise UsageError(f"{subject} contains no answered questions to annotate")
     return AnnotationDesk(
@@ -145,7 +144,7 @@ def _queue(evaluation: Evaluation, subject: str, runs_directory: Path, draw: Dra
     from rag_evaluation_framework.results.calibration import open_answered_run, queue_for_people
 
     if len(evaluation.runs) != 1:
-        raise UsageError(f"--draw: expected a run of one dataset, got {subject}, which has several")
+        raise UsageError(f"--draw: expected a run of one dataset, got {subject} with several datasets")
     run = subject if Path(subject).is_file() else str(evaluation.runs[0].folder or subject)
     files = annotations_of(run, runs_directory)
     labels = labels_in(files, (), ()) if files else []
@@ -167,7 +166,7 @@ def _loaded(subject: str, runs_directory: Path, mapped: dict[str, str]) -> tuple
         tell_reading(path, None, tuple(mapped.items()))
         return read_dataset(path, map=mapped), path
     if mapped:
-        raise UsageError("--map: a run knows its fields; expected a file of rows")
+        raise UsageError("--map: expected a file of rows, got a run")
     try:
         return find_evaluation(subject, runs_directory=runs_directory), path
     except RagEvalError as error:
@@ -211,7 +210,7 @@ def saving(desk: AnnotationDesk) -> Any:
 
 def show(server: LocalServer, *, is_opened: bool) -> None:
     """Print the address, open it, and serve until Ctrl-C."""
-    click.echo(f"{server.url}\nCtrl-C stops it.")
+    click.echo(f"{server.url}\nTo stop the server, press Ctrl-C.")
     sys.stdout.flush()
     if is_opened:
         click.launch(server.url)
@@ -223,4 +222,6 @@ def user_name() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):
-        raise UsageError("--annotator: expected a name, because the user of this machine has none") from None
+        raise UsageError(
+            "--annotator is missing: this machine has no user name. Pass --annotator NAME."
+        ) from None

@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  rag-eval benchmark                                  as the project says
+  rag-eval benchmark                                  measure the project
   rag-eval benchmark --url http://localhost:4000 --concurrency 8
   rag-eval benchmark --corpus documents --dataset questions.eval.json \\
     --retriever bm25
-  rag-eval benchmark --name weekly --fail-on slower   in a scheduled job"""
+  rag-eval benchmark --name weekly --fail-on slower   fail a scheduled job"""
 
 _PARTS = ("chunker", "embedder", "retriever", "store", "index", "reranker", "k")
 _OF_RETRIEVAL = (*_PARTS, "corpus", "glob", "fetch_k")
@@ -62,10 +62,10 @@ _part = partial(repeated, show_default=False)
 _OPTIONS: tuple[Any, ...] = (
     click.argument("manifest", type=DATASET_FILE, default=_manifest, required=False, metavar="[AGENT.YAML]"),
     *TARGET,
-    option("--dataset FILE|ID", "Dataset with the questions to ask.", type=DATASET_OR_NOTHING),
+    option("--dataset FILE|ID", "Dataset with the questions.", type=DATASET_OR_NOTHING),
     option(
         "--corpus PATH",
-        "Documents to search: a folder, or a dataset that holds some.  [default: those of the dataset]",
+        "Folder of documents, or dataset with documents.  [default: those of the dataset]",
         type=click.Path(path_type=Path),
         show_default=False,
     ),
@@ -74,35 +74,34 @@ _OPTIONS: tuple[Any, ...] = (
     _part("--embedder SPEC", "Embedder of the retrieval.  [default: hashing]"),
     _part("--retriever SPEC", "Retriever: dense, bm25, fused.  [default: dense]"),
     _part("--store SPEC", "Store of the vectors.  [default: chroma if installed, else exact]"),
-    _part("--index SPEC", "Existing index to search as it is."),
-    _part("--reranker SPEC", "Reranker of what is found.  [default: none]"),
-    whole_number("-k", "Chunks to retrieve.  [default: 5]", multiple=True, show_default=False),
-    whole_number("--fetch-k", "Candidates given to a reranker.  [default: 4 k]", show_default=False),
-    whole_number("--warmup", "Questions that are asked first and not counted.", least=0, default=5),
-    whole_number("--repetitions", "How often all questions are asked.", default=20),
-    whole_number("--concurrency", "Questions asked at the same time.", most=10_000, default=1),
+    _part("--index SPEC", "Existing index to search."),
+    _part("--reranker SPEC", "Reranker of the candidates.  [default: none]"),
+    whole_number("-k", "Number of chunks to retrieve.  [default: 5]", multiple=True, show_default=False),
+    whole_number("--fetch-k", "Number of candidates for the reranker.  [default: 4 k]", show_default=False),
+    whole_number("--warmup", "Number of warm-up questions, not measured.", least=0, default=5),
+    whole_number("--repetitions", "Number of repetitions of all questions.", default=20),
+    whole_number("--concurrency", "Maximum number of questions at the same time.", most=10_000, default=1),
     repeated(
         "--percentile N",
-        "Percentile of the latencies to show; may be repeated.",
+        "Latency percentile to show; may be repeated.",
         called="percentiles",
         type=Amount(0, 100, min_open=True, max_open=True),
         default=(50, 95, 99),
     ),
-    option("--timeout", "Seconds allowed for one answer.", type=Amount(0.1, 3600), default=30.0),
+    option("--timeout", "Seconds allowed per answer.", type=Amount(0.1, 3600), default=30.0),
     whole_number("--sample-size", "Ask only N questions, drawn at random."),
-    option(
-        "--name NAME",
-        "Also keep the results, as benchmark_NAME_YYYYMMDD.results.json where the project keeps results.",
-    ),
+    option("--name NAME", "Also save the results as benchmark_NAME_YYYYMMDD.results.json in the project."),
     option(
         "--out DIR",
-        "Folder in which the figures are kept.  [default: data/benchmarks/performance]",
+        "Folder for the measurements.  [default: data/benchmarks/performance]",
         called="output",
         type=FOLDER,
         default=partial(in_project, "data", "benchmarks", "performance"),
         show_default=False,
     ),
-    option("--fail-on", "Exit with 1 if it is slower than the last time.", type=click.Choice(["slower"])),
+    option(
+        "--fail-on", "Exit with 1 if this measurement is slower than the last.", type=click.Choice(["slower"])
+    ),
     ALLOW_HOST,
     AS_JSON,
 )
@@ -111,18 +110,17 @@ _OPTIONS: tuple[Any, ...] = (
 @click.command("benchmark", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @with_all(_OPTIONS)
 def command(**given: Any) -> int:
-    """Measure how fast a retrieval or an agent answers, and compare it with the last time.
+    """Measure the latency of a retrieval or an agent and compare it with the last measurement.
 
-    By default, what the project's settings say: the agent in agent.yaml or, if there is none, a retrieval
-    over the project's documents. Naming a part of a retrieval (--retriever bm25) measures that. All questions
-    are asked several times; failures are counted, not repeated.
+    The default is the agent in agent.yaml or, without one, a retrieval over the project's documents. With an
+    option such as --retriever bm25, the retrieval is measured. All questions are asked several times;
+    failures are counted and not retried.
 
-    The figures are added to latency_benchmarks.json and throughput_benchmarks.json, the scores of what was
-    found to the quality files. They are compared with the last measurement of the same configuration and
-    questions on the same hardware. It is slower or faster only if the repetitions of the two do not overlap
-    and their medians differ by a tenth or more.
+    Measurements are added to latency_benchmarks.json and throughput_benchmarks.json, retrieval scores to the
+    quality files. They are compared with the last measurement of the same configuration and questions on the
+    same hardware: slower or faster if the repetitions do not overlap and the medians differ by 10% or more.
 
-    Exit code 0 whatever is found, unless --fail-on slower; 2: wrong usage or data; 3: nothing was answered.
+    Exit code 0: measured; 1: slower, with --fail-on slower; 2: wrong usage or data; 3: no answer.
     """
     from rag_evaluation_framework.datasets.project_settings import results_directory
     from rag_evaluation_framework.evaluation.benchmarks import Effort, keep_benchmark, run_benchmark
@@ -159,7 +157,7 @@ def _job(given: Mapping[str, Any]) -> tuple[Job, Searched | None, bool]:
     asked = given["url"] or given["target"]
     if parts and (asked or is_given("manifest")):
         option = "-k" if parts[0] == "k" else f"--{parts[0].replace('_', '-')}"
-        raise UsageError(f"{option} is part of a retrieval: expected without --url, --target and AGENT.YAML")
+        raise UsageError(f"{option}: expected a retrieval, not --url, --target or AGENT.YAML")
     manifest = None if parts else _agent(given)
     if asked or manifest is not None:
         return _asking(given, manifest)
@@ -176,7 +174,7 @@ def _agent(given: Mapping[str, Any]) -> Any:
     is_asked = given["url"] or given["target"]
     if manifest.api.url is None and not is_asked:
         if is_given("manifest"):
-            raise UsageError(f"{given['manifest']} names no agent. Pass --url or --target")
+            raise UsageError(f"{given['manifest']} contains no agent. Pass --url or --target.")
         return None
     return manifest
 
@@ -192,7 +190,7 @@ def _asking(given: Mapping[str, Any], manifest: Any) -> tuple[Job, Searched | No
     elif entries:
         data = replace(manifest, datasets=(replace(entries[0], metrics=metrics, thresholds=None),))
     else:
-        raise UsageError("--dataset is missing. Pass a file of questions")
+        raise UsageError("--dataset is missing. Pass a file of questions.")
     api = None if manifest is None else manifest.api
     remote = given["target"] is None or str(given["target"]).startswith(("http://", "https://"))
     return _of(data, given, metrics, api=api, target=target, needs_target=True), None, remote
@@ -205,7 +203,7 @@ def _searching(given: Mapping[str, Any]) -> tuple[Job, Searched | None, bool]:
     corpus = given["corpus"] or given["dataset"]
     if corpus is None:
         raise UsageError(
-            "nothing to measure. Pass --url http://localhost:4000, --target module:function or\n"
+            "No agent or retrieval given. Pass --url http://localhost:4000, --target module:function or\n"
             "  --corpus FOLDER, or run it in a project (rag-eval init)."
         )
     asked = {"corpus": corpus, "dataset": given["dataset"], "asks_its_own": not is_given("dataset")}
@@ -242,7 +240,7 @@ def _one(given: Mapping[str, Any], name: str) -> Any:
     named = given[name]
     if len(named) > 1 and is_given(name):
         option = "-k" if name == "k" else f"--{name}"
-        raise UsageError(f"{option}: expected one, as one retrieval is measured at a time, got {len(named)}")
+        raise UsageError(f"{option}: expected one value, got {len(named)}")
     return named[0] if named else None
 
 

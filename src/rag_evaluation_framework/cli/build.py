@@ -45,26 +45,30 @@ _file = partial(option, type=FILE)
 @click.command("build", epilog=EXAMPLES)
 @option(
     "--config",
-    "Configuration file of the project; its paths are relative to the project, and options take "
-    "precedence over it.  [default: configs/default.yaml, if it exists]",
+    "Configuration file of the project; options take precedence.  [default: configs/default.yaml, if "
+    "it exists]",
     type=EXISTING_FILE,
 )
-@_file("--offline-dataset", "File of the raw records.  [default: evaluation/datasets/offline_dataset.jsonl]")
-@_file("--qa-output", "File for the question answering split.  [default: evaluation/datasets/qa_pairs.jsonl]")
+@_file(
+    "--offline-dataset", "File of the offline records.  [default: evaluation/datasets/offline_dataset.jsonl]"
+)
+@_file("--qa-output", "File for the question-answering split.  [default: evaluation/datasets/qa_pairs.jsonl]")
 @_file(
     "--summaries-output, --summary-output",
     called="summaries_output",
     told="File for the summary split.  [default: evaluation/datasets/summaries.jsonl]",
 )
-@_file("--citations-output", "File for citation tasks.  [default: citations.jsonl beside QA]")
-@_file("--retrieval-output", "File for retrieval diagnostics.  [default: retrieval.jsonl beside QA]")
+@_file("--citations-output", "File for citation tasks.  [default: citations.jsonl beside the QA split]")
+@_file(
+    "--retrieval-output", ("File for retrieval diagnostics.  [default: retrieval.jsonl beside the QA split]")
+)
 @_file("--manifest-output", "File for the manifest.  [default: evaluation/datasets/manifest.json]")
 @option("--version", "Version to record in the manifest.  [default: v1]")
-@whole_number("--limit", "Read only the first N raw records.")
-@flag("--force", "Replace existing files, even under a version that is already taken.")
+@whole_number("--limit", "Use only the first N records.")
+@flag("--force", "Replace existing files, even with the same version.")
 @option(
     "--on-error",
-    "What to do at a malformed line: stop, or skip and count it.",
+    "Action at a malformed line: stop, or skip and count it.",
     type=click.Choice(["stop", "skip"]),
     default="stop",
 )
@@ -77,12 +81,11 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Make the splits for question answering, summaries, citation tasks and retrieval diagnostics, and their
-    manifest, from raw offline records.
+    """Build the splits for QA, summaries, citations and retrieval, and their manifest, from offline records.
 
-    The files appear together or not at all; those for citation tasks and retrieval diagnostics only if there
-    are such records. The manifest says how many records were of other task types, and how many were dropped
-    and why. Names that end in .gz or .zst are compressed. SOURCE_DATE_EPOCH sets the time in the manifest.
+    All files are written together or none; splits for citation tasks and retrieval diagnostics only if such
+    records exist. The manifest counts the records of other task types, and the dropped records per reason.
+    Names that end in .gz or .zst are compressed. SOURCE_DATE_EPOCH sets the time in the manifest.
 
     Exit code 0: built; 2: wrong usage or data, or no usable record.
     """
@@ -96,7 +99,7 @@ def command(
 
     def tell(records: int) -> None:
         rate = records / max(time.monotonic() - begun, 0.001)
-        steps.step(f"{counted(records, 'record')} read, {rate:,.0f} a second")
+        steps.step(f"{counted(records, 'record')} read, {rate:,.0f} per second")
 
     with Steps("reading records", silent=as_json) as steps:
         built = build_splits(
@@ -128,7 +131,7 @@ def _print_summary(built: BuiltSplits, settings: EvaluationConfig) -> None:
     columns = [Column("split"), Column("records", right=True), Column("file", flexible=True)]
     screen.table(columns, [*rows, ["manifest", "", str(settings.manifest_output)]])
     screen.gap()
-    screen.steps([(f"rag-eval stats {quote(rows[0][2])}", "what is in it")] if rows else [])
+    screen.steps([(f"rag-eval stats {quote(rows[0][2])}", "show counts and lengths")] if rows else [])
     show(screen)
     for remark in _remarks(built):
         click.echo(f"rag-eval: {remark}", err=True)
@@ -137,13 +140,13 @@ def _print_summary(built: BuiltSplits, settings: EvaluationConfig) -> None:
 def _remarks(built: BuiltSplits) -> Iterator[str]:
     """Yield what was left out, and whether the version stood for something else before."""
     for task_type, count in built.manifest["excluded_task_types"].items():
-        yield f"no split for task type {task_type!r}: {counted(count, 'record')} left out"
+        yield f"no split for task type {task_type!r}: {counted(count, 'record')} skipped"
     for split, reasons in built.manifest["dropped"].items():
         if isinstance(reasons, int):
             if reasons:
-                yield f"{counted(reasons, 'malformed line')} left out"
+                yield f"{counted(reasons, 'malformed line')} skipped"
             continue
         for reason, count in reasons.items():
             yield f"{split}: {count:,} dropped ({reason.replace('_', ' ')})"
     if built.changed_version:
-        yield f"version {built.changed_version} had other content before"
+        yield f"version {built.changed_version} had different content before"

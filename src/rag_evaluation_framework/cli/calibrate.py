@@ -43,28 +43,23 @@ _COMMON = (
 @click.argument("run", required=False)
 @options.repeated(
     "--annotations FILE.gt.json",
-    "Annotations of answer quality; may be repeated, e.g. one file per annotator.  [default: what was "
-    "annotated of the run's dataset, else labels]",
+    "Annotations of answer quality; may be repeated.  [default: those of the dataset, else labels]",
     type=options.EXISTING_FILE,
 )
 @options.repeated(
     "--labels FILE",
-    "Table (CSV or JSON lines) with query_id and label, optionally annotator_id and answer_text; "
-    "may be repeated.",
+    "CSV or JSON lines with query_id and label (annotator_id, answer_text optional); may be repeated.",
     called="label_files",
     type=options.EXISTING_FILE,
 )
 @options.metrics_option("Calibrate only this metric; may be repeated.")
-@options.option("--label FIELD", "Compare every metric with this field of the labels.")
+@options.option("--label FIELD", "Field of the labels to compare every metric with.")
 @options.repeated(
     "--pair METRIC=FIELD",
-    "Compare a metric with a field; FIELD:word,word lists the words that count as yes, "
-    "-FIELD reverses the field. May be repeated.",
+    "Metric and label field to compare; FIELD:word,word counts as yes, -FIELD reverses; may be repeated.",
     called="pairs",
 )
-@options.option(
-    "--positive-at X", "Labels of at least X count as yes.  [default: 0.5]", type=options.Amount()
-)
+@options.option("--positive-at X", "Lowest label that counts as yes.  [default: 0.5]", type=options.Amount())
 @options.repeated(
     "--threshold METRIC=X",
     "Threshold of a metric; may be repeated.  [default: fitted to the labels]",
@@ -72,26 +67,23 @@ _COMMON = (
 )
 @options.option(
     "--rule",
-    "What a fitted threshold maximises: recall + specificity (youden), or F1.",
+    "Target of a fitted threshold: recall + specificity (youden), or F1.",
     type=click.Choice(("youden", "f1")),
     default="youden",
 )
-@options.flag(
-    "--drawn", "The labels are for answers that annotate --draw chose; the figures are corrected for that."
-)
+@options.flag("--drawn", "Correct the figures for the draw of annotate --draw.")
 @options.RUNS_DIR
 @options.CONFIDENCE
 @options.RESAMPLES
 @options.SEED
 @options.AS_JSON
 def command(run: str | None, runs_dir: Path, **given: Any) -> None:
-    """Compare the metrics of RUN (an id, a folder or a results file; by default the latest) with what people
-    say about its answers.
+    """Compare the metrics of RUN (id, folder or results file; default: the latest) with human labels.
 
-    Shows for each metric its correlation and AUROC, its agreement as yes or no at a fitted threshold, and an
-    estimate of how people would rate the whole run: the metric corrected by the labels, with a narrower
-    interval than the labels alone give. Labels are matched by query id and, where they name an answer, only
-    if it is the run's. Fewer than 50 labels never validate a metric.
+    Shows the correlation and AUROC of each metric, its agreement at a fitted threshold, and the estimated
+    human rating of the whole run: the metric corrected by the labels, with a narrower interval than the
+    labels alone give. Labels are matched by query id and, if they name an answer, by the answer of the run.
+    Fewer than 50 labels never validate a metric.
     """
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from msgspec.structs import replace
@@ -166,8 +158,8 @@ def labels_in(
     """Read all labels; every problem of every file is in one error."""
     if not annotations and not label_files:
         raise UsageError(
-            "the run has no human labels. Make some with rag-eval label RUN or rag-eval annotate RUN, or "
-            "give --annotations FILE.gt.json or --labels FILE"
+            "The run has no human labels. Label it with rag-eval label RUN or rag-eval annotate RUN, "
+            "or pass --annotations FILE.gt.json or --labels FILE."
         )
     problems = Problems()
     warnings: list[Issue] = []

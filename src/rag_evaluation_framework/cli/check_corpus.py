@@ -34,19 +34,20 @@ Examples:
 @click.argument("corpora", nargs=-1, type=EXISTING_FOLDER, metavar="[FOLDER …]")
 @option(
     "--config",
-    "Configuration file that says where the manifest is.  [default: configs/default.yaml, if it exists]",
+    "Configuration file with the path of the manifest.  [default: configs/default.yaml, if it exists]",
     type=EXISTING_FILE,
 )
 @option(
     "--manifest", "Manifest of the splits to check.  [default: evaluation/datasets/manifest.json]", type=FILE
 )
-@option("--glob PATTERN", "Which files of each folder are checked.", called="pattern", default="**/*")
+@option("--glob PATTERN", "Pattern of the files to check.", called="pattern", default="**/*")
 @AS_JSON
 def command(
     corpora: tuple[Path, ...], config: Path | None, manifest: Path | None, pattern: str, as_json: bool
 ) -> int:
-    """Check that every record of the splits has its mandatory fields and a reference, and that the counts are
-    those of the manifest. The texts of each FOLDER must be UTF-8 and not empty.
+    """Check the splits: mandatory fields, references and the counts of the manifest.
+
+    The texts of each FOLDER must be UTF-8 and not empty.
 
     Exit code 0, or 2 if something is wrong.
     """

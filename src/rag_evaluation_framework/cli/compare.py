@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  rag-eval compare                            the latest with the run before
-  rag-eval compare 001 003                    two runs, by ends of their ids
-  rag-eval compare main 003 --fail-on worse   with a branch's latest, in CI
+  rag-eval compare                            compare the latest 2 runs
+  rag-eval compare 001 003                    compare two runs
+  rag-eval compare main 003 --fail-on worse   fail the job if worse than main
   rag-eval compare old.results.json new.results.json --slice tag
   rag-eval compare 001 002 003 -m faithfulness --json
   rag-eval compare 001 002 -m faithfulness --judge-model gpt-4o-mini \\
@@ -57,18 +57,16 @@ _COMMON = (
 
 @click.command("compare", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("runs", nargs=-1, metavar="[BASE [CANDIDATE]...]")
-@metrics_option("Only this metric; may be repeated.")
-@option(
-    "--slice", "Also show how each group of answers moved.", called="slice_by", type=click.Choice(_SLICES)
-)
-@flag("--all", "Show every answer that changed, old and new.", called="everything")
+@metrics_option("Metric to compare; may be repeated.")
+@option("--slice", "Also compare each group of answers.", called="slice_by", type=click.Choice(_SLICES))
+@flag("--all", "Show every changed answer, before and now.", called="everything")
 @DETAILS
-@flag("--force", "Compare runs scored by different methods anyway.")
+@flag("--force", "Allow runs scored by different methods.")
 @option("--fail-on", "Exit with 1 if the verdict is worse.", type=click.Choice(["worse"]))
-@flag("--markdown", "Print Markdown, as for a pull request.", called="as_markdown")
+@flag("--markdown", "Print Markdown for a pull request.", called="as_markdown")
 @option(
     "--ab CONFIG",
-    "Say how the A/B experiment of this file stands, and keep its results as ab_test_….",
+    "Evaluate the A/B experiment of CONFIG, and save its results as ab_test_….",
     called="experiment",
     type=FILE,
 )
@@ -78,17 +76,17 @@ _COMMON = (
 @AS_JSON
 @scoring_options
 def command(runs: tuple[str, ...], runs_dir: Path, **given: Any) -> int:
-    """Compare runs with BASE, answer by answer: what got worse, what got better, what they have in common.
+    """Compare runs with BASE, answer by answer, and show which answers got worse or better.
 
-    A run is its id or the end of it, the path of its folder or of a results file, a saved baseline or a
-    branch. With one name, the latest run is compared with it; with none, the latest with the run before. A
-    sweep is represented by its best combination; alone, all its combinations are compared.
+    Name a run by its id or the end of its id, a folder, a results file, a saved baseline or a branch. With
+    one name, the latest run is compared with it; without names, the latest run with the run before. A sweep
+    is compared by its recommended setup; alone, by all its setups.
 
-    With --judge-model, two runs are compared by what the judge says of pairs of their answers; with
-    --judge-budget, of as many as that buys, drawn where words tell least about the difference.
+    With --judge-model, the judge compares pairs of answers of two runs; --judge-budget limits its calls, and
+    the pairs are drawn at random, more often where word overlap is least certain.
 
-    Exit code 0 whatever is found, unless --fail-on worse; 2: wrong usage or data, or runs that cannot be
-    compared.
+    Exit code 0: compared; 1: worse, with --fail-on worse; 2: wrong usage or data, or runs that are not
+    comparable.
     """
     from rag_evaluation_framework.records.runs import Options
     from rag_evaluation_framework.reports.comparison_blocks import describe_comparison
@@ -124,7 +122,7 @@ _OF_THE_JUDGE = (*(each.name for each in declared("judge", "scoring")), "corpus"
 def _refuse_options_of_a_judge() -> None:
     for name in _OF_THE_JUDGE:
         if is_given(name):
-            raise UsageError(f"--{name.replace('_', '-')}: expected with --judge-model, got it alone")
+            raise UsageError(f"--{name.replace('_', '-')}: --judge-model is missing")
 
 
 def _judged(
@@ -154,7 +152,7 @@ def _experiment(path: Path, runs: Path, *, as_json: bool) -> int:
     screen = new_screen().draw(describe_experiment(result))
     if kept is not None:
         screen.gap()
-        screen.say(f"kept in {kept}")
+        screen.say(f"saved in {kept}")
     show(screen)
     return 0
 
@@ -171,7 +169,7 @@ def _systems(names: tuple[str, ...], runs: Path) -> dict[str, Evaluation]:
             return dict(alone.parts)
         (latest,) = latest_evaluations(1, runs_directory=runs)
         if latest.head.run_id == alone.head.run_id:
-            raise UsageError(f"expected two runs, got {names[0]}, which is the latest itself")
+            raise UsageError(f"expected two runs, got {names[0]}, which is the latest run")
         return _named([alone, latest])
     later = [find_evaluation(name, runs_directory=runs) for name in names[1:]]
     datasets = [part.name for part in later[0].runs]

@@ -11,7 +11,7 @@ Examples:
   rag-eval completion zsh > ~/.zfunc/_rag-eval
       with fpath+=~/.zfunc before compinit in ~/.zshrc
   rag-eval completion fish > ~/.config/fish/completions/rag-eval.fish
-  eval "$(rag-eval completion bash)"   for this shell alone"""
+  eval "$(rag-eval completion bash)"   use it in this shell only"""
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -19,10 +19,10 @@ SHELLS = ("bash", "zsh", "fish")
 @click.command("completion", epilog=EXAMPLES)
 @click.argument("shell", type=click.Choice(SHELLS))
 def command(shell: str) -> None:
-    """Print the script that lets SHELL complete commands, options and their values.
+    """Print the script to complete commands, options and values in SHELL.
 
-    Write it where the shell looks for such scripts, as below, and open a new shell. Bash has to be 4.4 or
-    newer; macOS comes with an older one.
+    Write it to a folder that the shell reads, as below, and open a new shell. Bash 4.4 or newer is required;
+    macOS has an older version.
     """
     from click.shell_completion import BashComplete, FishComplete, ZshComplete
 

@@ -192,7 +192,7 @@ def with_configuration(name: str, command: click.Command) -> click.Command:
         return None if called is None else called(*arguments, **given)
 
     command.callback = checked
-    told = "Show the value of every setting and where it comes from, and do nothing else."
+    told = "Show every setting with its source, and exit."
     flag("--show-config", told, expose_value=False, callback=_remember)(command)
     return command
 
@@ -214,7 +214,7 @@ _BEFORE: dict[str, tuple[str, ...]] = {
 _BEFORE |= {name: (name,) for name in ("datasets", "metrics")}
 _BEFORE |= {"url": ("url", "target"), "judge": ("judge_models",)}
 Row = tuple[str, str, str]
-"""A setting, its value, and where that comes from."""
+"""A setting, its value and its source."""
 
 
 def _show(context: click.Context) -> None:

@@ -27,18 +27,17 @@ Examples:
 @click.command("convert", epilog=EXAMPLES)
 @click.argument("source", metavar="IN", type=DATASET)
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
-@option("--from FORMAT", "Format of IN.  [default: recognised by its content]", called="from_")
-@option("--to FORMAT", "Format of OUT.  [default: recognised by its name]")
-@flag("--lossy", "Leave out what the format of OUT cannot hold, instead of refusing.")
+@option("--from FORMAT", "Format of IN.  [default: detected from its content]", called="from_")
+@option("--to FORMAT", "Format of OUT.  [default: detected from its name]")
+@flag("--lossy", "Drop the fields that the format of OUT cannot hold.")
 @MAP
 @AS_JSON
 def command(source: Path, target: Path, mapped: tuple[Mapped, ...], as_json: bool, **wish: Any) -> None:
-    """Convert the dataset IN to another format, or annotations, results, benchmark data and configurations
-    to another kind of file, and write OUT.
+    """Convert the dataset, annotations, results, benchmark data or configuration IN to the format of OUT.
 
-    If OUT's format cannot hold some fields, they are listed and nothing is written, unless --lossy allows the
-    loss. A name that ends in .gz or .zst is compressed. `rag-eval convert IN OUT --to x` with an unknown x
-    lists the formats. For rows in no known format, the fields are guessed and reported.
+    If the format of OUT cannot hold some fields, they are listed and nothing is written; --lossy drops them.
+    A name that ends in .gz or .zst is compressed. `rag-eval list formats` shows the formats. For rows in an
+    unknown format, the fields are guessed and reported.
     """
     from rag_evaluation_framework.datasets.conversion import convert
 
@@ -67,6 +66,6 @@ def _in_one(error: InputError, source: Path, target: Path) -> RagEvalError:
     names = ", ".join(issue.path for issue in error.issues)
     # Spreadsheets hold a dataset of ours whole, if they are named as one.
     whole = f"{target.stem}.eval.csv" if target.suffix == ".csv" else ""
-    kept = f" {whole} keeps everything." if whole and source.name.endswith(".eval.json") else ""
+    kept = f" {whole} holds all fields." if whole and source.name.endswith(".eval.json") else ""
     told = f"{target} cannot hold all of {source}: {names}."
-    return UsageError(f"{told}\n  Nothing was written; --lossy leaves them out.{kept}")
+    return UsageError(f"{told}\n  Nothing was written. To drop them, use --lossy.{kept}")

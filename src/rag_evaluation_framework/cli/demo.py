@@ -33,31 +33,30 @@ _MARK = "# Made by rag-eval demo, and replaced by rag-eval demo --force.\n*\n"
 
 @click.command("demo", epilog=EXAMPLES)
 @click.argument("folder", type=FOLDER, default=Path("demo"), metavar="[DIR]")
-@flag("--force", "Replace the folder of an earlier demo.")
+@flag("--force", "Replace an earlier demo.")
 def command(folder: Path, force: bool) -> None:
-    """Show everything offline, with the example's documents, questions and agent copied to DIR (demo).
+    """Run the whole workflow offline, on an example copied to DIR (demo).
 
-    Questions are made from the documents, chunkers are compared, an agent fails its gate, is fixed and
-    passes, and the two runs are compared as a page. Each step shows the command that repeats it and the first
-    lines of what that says; all of it is kept in DIR.
+    The demo generates questions, compares chunkers, and evaluates an agent twice: it fails its gate, then
+    passes after a fix. Each step shows its command and the start of its output; DIR has all of it.
     """
     _prepare(folder, force=force)
     story = _Story(folder)
     story.say(
-        f"No key, no network. On the right: the command to repeat each step by hand, after cd {folder}."
+        f"No API key and no network needed. To repeat a step, run cd {folder}, then its command on the right."
     )
-    story.step("Questions from your documents", "generate documents", shows="clause")
+    story.step("Generate questions", "generate documents", shows="clause")
     story.say_question()
-    story.step("Which chunker?", "retrieval documents --store exact")
-    story.step("May the agent ship?", "evaluate --target ferry_agent:faulty", code=1, shows="line")
+    story.step("Choose a chunker", "retrieval documents --store exact")
+    story.step("Test the agent", "evaluate --target ferry_agent:faulty", code=1, shows="line")
     story.say_faults(_FAULTY)
-    story.step("The agent is fixed", "evaluate --target ferry_agent:fixed", shows="line")
-    story.step("Did it help?", f"compare {_FAULTY} {_FIXED}")
+    story.step("Test the fixed agent", "evaluate --target ferry_agent:fixed", shows="line")
+    story.step("Compare the two runs", f"compare {_FAULTY} {_FIXED}")
     story.say_undecided(_FAULTY, _FIXED)
-    story.step("Look at it", f"report {_FAULTY} {_FIXED} -o report.html", shows="nothing")
+    story.step("Write a report", f"report {_FAULTY} {_FIXED} -o report.html", shows="nothing")
     page = folder / "report.html"
-    story.say(f"report: {page}      open it in a browser; nothing in it needs the network", indent=_INDENT)
-    story.say("next: rag-eval score YOUR-LOG.jsonl")
+    story.say(f"Report: {page} (open it in a browser; it works offline)", indent=_INDENT)
+    story.say("Next: rag-eval score YOUR-LOG.jsonl")
 
 
 def _prepare(folder: Path, *, force: bool) -> None:
@@ -67,10 +66,10 @@ def _prepare(folder: Path, *, force: bool) -> None:
     mark = folder / ".gitignore"
     if folder.is_dir() and any(folder.iterdir()):
         if not (mark.is_file() and read_text(mark) == _MARK):
-            raise UsageError(f"{folder} holds other files. Name another folder: rag-eval demo DIR")
+            raise UsageError(f"{folder} contains other files. Choose another folder: rag-eval demo DIR")
         if not force:
             raise UsageError(
-                f"{folder} holds an earlier demo. Replace it with --force, or name another folder."
+                f"{folder} contains an earlier demo. Replace it with --force, or choose another folder."
             )
         shutil.rmtree(folder)
     left_out = shutil.ignore_patterns("__pycache__", "runs")
@@ -79,9 +78,7 @@ def _prepare(folder: Path, *, force: bool) -> None:
             shutil.copytree(_examples() / name, place, dirs_exist_ok=True, ignore=left_out)
         mark.write_text(_MARK, encoding="utf-8")
     except (OSError, shutil.Error) as error:
-        raise UsageError(
-            f"{folder} cannot be written ({getattr(error, 'strerror', None) or error})"
-        ) from None
+        raise UsageError(f"cannot write to {folder} ({getattr(error, 'strerror', None) or error})") from None
 
 
 def _examples() -> Path:
@@ -155,7 +152,7 @@ class _Story:
         undecided = [each.metric for each in comparison.metrics if each.finding == "undecided"]
         if undecided:
             answers = counted(systems[now].counts.finished, "answer")
-            self.say(f"Not yet shown for {listed(undecided)}: {answers} are too few.", indent=_INDENT)
+            self.say(f"Undecided for {listed(undecided)}: {answers} are too few.", indent=_INDENT)
 
     def _run(self, name: str) -> Evaluation:
         from rag_evaluation_framework.results.stored_runs import find_evaluation
@@ -178,6 +175,6 @@ class _Story:
         kept = self._folder / f"{self._number}-{words[0]}.txt"
         kept.write_text(done.stdout, encoding="utf-8")
         if done.returncode != code:
-            why = done.stderr.strip() or f"exit code {done.returncode}; what it said is in {kept}"
+            why = done.stderr.strip() or f"exit code {done.returncode}; its output is in {kept}"
             raise RagEvalError(f"rag-eval {line}: {why}")
         return done.stdout

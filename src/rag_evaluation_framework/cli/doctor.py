@@ -18,26 +18,25 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 Examples:
   rag-eval doctor
-  rag-eval doctor --details          also the extras that are not installed
-  rag-eval doctor --offline          ask the agent nothing"""
+  rag-eval doctor --details          list the missing extras
+  rag-eval doctor --offline          send no question to the agent"""
 
 _MARKS = {"right": "✓", "note": "–", "problem": "✗", "unreachable": "✗"}
 _LABEL = 9
 
 
 @click.command("doctor", epilog=EXAMPLES)
-@flag("--offline", "Do not ask the agent whether it answers.")
-@flag("--details", "Also show every extra that is not installed.")
+@flag("--offline", "Send no question to the agent.")
+@flag("--details", "Also show every missing extra.")
 @AS_JSON
 def command(offline: bool, details: bool, as_json: bool) -> int:
-    """Say what is installed, and what is wrong with the project around this folder.
+    """Check the installation, the agent and the project around this folder.
 
-    Looks at agent.yaml and its datasets, whether its agent answers (it is asked one question), whether runs
-    can be written and how much space there is, the judge's key, extras, every file of data/config and every
-    dataset. Changes nothing.
+    Checks agent.yaml and its datasets, the agent (with one question), the folder of runs and the free space,
+    the judge's key, the extras, every file of data/config and every dataset. Changes no file.
 
-    Exit code 0: sound; 2: something is wrong with files, settings or permissions; 3: only the agent does not
-    answer, or the disk is full.
+    Exit code 0: no problem; 2: a problem with files, settings or permissions; 3: no connection to the agent,
+    or no free space.
     """
     from rag_evaluation_framework.evaluation.diagnosis import diagnosis, exit_code
 
@@ -58,7 +57,7 @@ def show_findings(screen: Screen, findings: Sequence[Finding]) -> None:
     for finding in findings:
         _show(screen, finding, max(wide, _LABEL))
     problems = problems_of(findings)
-    screen.say(counted(problems, "problem") if problems else "No problem")
+    screen.say(counted(problems, "problem") if problems else "No problems.")
 
 
 def _show(screen: Screen, finding: Finding, wide: int) -> None:

@@ -39,17 +39,18 @@ def default_manifest() -> str:
 OPTIONS: tuple[options.Option[Any], ...] = (
     *options.TARGET,
     options.repeated(
-        "--dataset NAME", "Evaluate only this dataset; may be repeated.  [default: all]", called="datasets"
+        "--dataset NAME", "Dataset to evaluate; may be repeated.  [default: all]", called="datasets"
     ),
-    options.metrics_option("Score by this metric instead of the manifest's; may be repeated."),
+    options.metrics_option("Metric to use instead of the manifest's; may be repeated."),
     options.repeated(
         "--threshold METRIC=NUMBER",
-        "Threshold to use instead of the manifest's, e.g. 'wrong<=2', 'correct>=90%' or "
-        "faithfulness=0.9; may be repeated.",
+        "Threshold to use instead of the manifest's, e.g. 'wrong<=2' or faithfulness=0.9; may be repeated.",
         called="thresholds",
     ),
     options.repeated(
-        "--tag TAG", "Use only samples with this tag; if repeated, with any of the tags.", called="tags"
+        "--tag TAG",
+        ("Tag of the samples to use; may be repeated for samples with any of the tags."),
+        called="tags",
     ),
     MAP,
     *options.LIMITS,
@@ -58,8 +59,8 @@ OPTIONS: tuple[options.Option[Any], ...] = (
     *options.GATE,
     options.option(
         "--out",
-        "Also write the results document to this file; for several datasets, into this folder. A name "
-        "that ends in .shards makes a folder of Parquet files of 20,000 answers each.",
+        "File for the results (of several datasets: a folder); .shards writes Parquet files of 20,000 "
+        "answers.",
         type=click.Path(path_type=Path),
     ),
     *options.OUTPUT,
@@ -80,15 +81,15 @@ _COMMON = (
 @options.scoring_options
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
-    """Ask an agent, score its answers, decide the gate, as AGENT.YAML says (agent.yaml in this folder).
+    """Ask an agent, score its answers and decide the gate of AGENT.YAML (default: agent.yaml here).
 
-    A dataset may be given instead, by its file or its id in the project.
+    Instead of a manifest, you can pass a dataset: its file, or its id in the project.
 
-    Everything that can be checked is checked before the first request. Each dataset is a run of its own that
-    can be resumed after any interruption. A sample passes when every score with a threshold meets it.
+    All files and options are checked before the first request. Each dataset is a separate run that you can
+    resume after any interruption. A sample passes if all its scores meet their thresholds.
 
-    Exit code 0: passed, or the gate is off (no --threshold, no --baseline, ciGate is not true); 1: failed,
-    undecided or not evaluated; 2: wrong usage, manifest or data; 3: the run is incomplete; 130: interrupted.
+    Exit code 0: passed, or no gate (no --threshold, no --baseline, ciGate is not true); 1: failed, undecided
+    or not evaluated; 2: wrong usage, manifest or data; 3: the run is incomplete; 130: interrupted.
     """
     # Imported here, not above: numpy and the HTTP client should not slow down --help.
     from rag_evaluation_framework.cli.evaluation_output import check_run, evaluated

@@ -64,53 +64,48 @@ _INCOMPLETE, _INTERRUPTED = 3, 130
 _OPTIONS: tuple[options.Option[Any], ...] = (
     options.repeated(
         "--model NAME",
-        "Model to evaluate; may be repeated. The others are compared with the first.",
+        "Model to evaluate; may be repeated to compare models with the first.",
         called="models",
     ),
     options.option(
         "--config",
-        "Configuration file that says where the splits are.  [default: configs/default.yaml, if it exists]",
+        "Configuration file with the paths of the splits.  [default: configs/default.yaml, if it exists]",
         type=options.EXISTING_FILE,
     ),
     options.option("--dataset-type", "Split to evaluate.  [default: qa]", type=click.Choice(list(_DIALECTS))),
-    options.option(
-        "--dataset", "Dataset of any format to evaluate instead of a split.", type=DATASET_OR_NOTHING
-    ),
+    options.option("--dataset", "Dataset to evaluate instead of a split.", type=DATASET_OR_NOTHING),
     options.option(
         "--base-url URL", f"URL of the models' endpoint.  [default: ${ADDRESS_VARIABLE}, else OpenAI]"
     ),
     options.option(
         "--api-key-env NAME",
-        "Environment variable that holds the key.  [default: OPENAI_API_KEY, if it is set]",
+        "Environment variable with the API key.  [default: OPENAI_API_KEY, if it is set]",
     ),
     options.option(
-        "--temperature", "Sampling temperature of new runs; none leaves it to the endpoint.", default="0"
+        "--temperature", "Sampling temperature of new runs; none uses the endpoint's default.", default="0"
     ),
     options.option("--max-tokens", "Maximum length of an answer in new runs.", type=click.IntRange(1)),
-    options.metrics_option(
-        f"Score by this metric; may be repeated.  [default: {', '.join(DEFAULT_METRICS)}]"
-    ),
+    options.metrics_option(f"Metric to compute; may be repeated.  [default: {', '.join(DEFAULT_METRICS)}]"),
     options.ALLOW_MISSING,
-    options.option("--limit N", "Use only the first N samples.", type=click.IntRange(1)),
-    options.option("--seed", "Random seed; the same seed gives the same figures.  [default: 0]", type=int),
+    options.option("--limit N", "Number of samples to use, from the first.", type=click.IntRange(1)),
+    options.option("--seed", "Random seed; the same seed gives the same results.  [default: 0]", type=int),
     options.concurrency(),
     options.TIMEOUT,
     options.repeated(
         "--resume [RUN]",
-        "Resume this run, by default the latest, and those that belong to it; what has an answer is not "
-        "asked again. May be repeated.",
+        "Resume this run (default: the latest) and its group; answered samples are not asked again. "
+        "May be repeated.",
         is_flag=False,
         flag_value=options.LATEST,
     ),
     options.ASK_DAMAGED,
     options.RUNS_DIR,
     options.repeated(
-        "--price MODEL=IN,OUT",
-        "US dollars for a million input and output tokens of a model; may be repeated.",
+        "--price MODEL=IN,OUT", "US dollars per million input and output tokens of a model; may be repeated."
     ),
     options.option(
         "--output",
-        f"File for each model's results document; {MODEL_IN_NAME} stands for the model's name.",
+        f"File for the results of each model; {MODEL_IN_NAME} stands for the model's name.",
         type=click.Path(path_type=Path),
     ),
     options.AS_JSON,
@@ -122,12 +117,11 @@ _OPTIONS: tuple[options.Option[Any], ...] = (
 @options.scoring_options
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
-    """Ask models behind an OpenAI-compatible endpoint the samples of a split, score the answers, and compare
-    every model with the first.
+    """Evaluate models at an OpenAI-compatible endpoint on a split, and compare them with the first.
 
-    A model is asked the prompt that the sample has recorded (rag_prompt); without one, the recorded contexts
-    and the question. Each model is a run of its own that can be resumed. Retrieval diagnostics hold what was
-    retrieved: they are scored as they are, and no model is asked.
+    Each model gets the recorded prompt of the sample (rag_prompt) or, without one, the recorded contexts and
+    the question. Each model is a separate run that you can resume. Retrieval diagnostics contain the
+    retrieved passages: they are scored without asking a model.
 
     Exit code 0: all models were measured; 2: wrong usage or data; 3: a run is incomplete, or a model gave no
     answer at all; 130: interrupted.
@@ -135,9 +129,9 @@ def command(context: click.Context, /, **given: Any) -> None:
     if given["dataset_type"] == "retrieval" and not given["resume"]:
         context.exit(_diagnosed(given))
     if not given["models"] and not given["resume"]:
-        raise UsageError("expected --model NAME, or --resume RUN, got neither")
+        raise UsageError("No model given. Pass --model NAME or --resume RUN.")
     if any(not model.strip() for model in given["models"]):
-        raise UsageError("--model: expected a name, got an empty one")
+        raise UsageError("--model: the name is empty")
     begun_with = {"--metric": given["metrics"], "--allow-missing": given["allow_missing"] or None}
     begun_with |= {"--dataset-type": given["dataset_type"] and _DIALECTS[given["dataset_type"]]}
     begun_with |= {"--limit": given["limit"], "--seed": given["seed"]}
@@ -216,7 +210,7 @@ def _diagnosed(given: Mapping[str, Any]) -> int:
     from rag_evaluation_framework.records.runs import Options
 
     if given["models"]:
-        raise UsageError("--dataset-type retrieval: expected no --model, since nobody is asked; got one")
+        raise UsageError("--dataset-type retrieval: no model is asked. Remove --model.")
     paths = output_paths(given["output"], ["retrieval"])
     manifest, warnings = _data(given, None, metrics=_metrics(given))
     wish = Options(allow_missing=given["allow_missing"])
@@ -291,8 +285,8 @@ def _targets(
     address = given["base_url"] or os.environ.get(ADDRESS_VARIABLE) or BASE_URL
     if secrets_in_address(address):  # it is written down and shown
         raise UsageError(
-            "--base-url: expected an address without a secret, got one with a password or a key in it; "
-            "put the key into an environment variable and name that with --api-key-env"
+            "--base-url contains a password or a key. Put the key into an environment variable and "
+            "pass its name with --api-key-env."
         )
     secrets.add(os.environ.get(given["api_key_env"] or KEY_VARIABLE, ""))
     new = {
@@ -311,7 +305,7 @@ def _targets(
         if is_elsewhere:
             # Where to ask is never taken from a file alone: the key goes only where the user says.
             raise UsageError(
-                f"cannot resume {runs[model].head.run_id} elsewhere: expected --base-url "
+                f"cannot resume {runs[model].head.run_id} at another URL: expected --base-url "
                 f"{parameters['base_url']}, got {new['base_url']}"
             )
         target = OpenAIModel(
@@ -335,7 +329,7 @@ def _resumed_runs(run_ids: Sequence[str], runs_directory: Path) -> dict[str, Run
         for run in tied_runs(RunFolder.open(run_id, runs_directory), _FIRST_RUN):
             head = run.head
             if not isinstance(head.configuration.get(_MODELS), list):
-                raise UsageError(f"run {head.run_id} was not begun as one of models side by side")
+                raise UsageError(f"run {head.run_id} does not belong to a comparison of models")
             there = runs.setdefault(str(head.target), run)
             if there.path != run.path:
                 raise UsageError(
@@ -345,7 +339,7 @@ def _resumed_runs(run_ids: Sequence[str], runs_directory: Path) -> dict[str, Run
             for what, expected in _compared(first).items():
                 if (got := _compared(head)[what]) != expected:
                     raise UsageError(
-                        f"run {head.run_id} cannot stand beside {first.run_id}: "
+                        f"run {head.run_id} is not comparable with {first.run_id}: "
                         f"{what}: expected {expected}, got {got}"
                     )
     return runs
@@ -376,7 +370,7 @@ def _data(
     warnings: tuple[str, ...] = ()
     format_, version = began.get("dataset_format"), None if leader is None else leader.head.dataset_version
     if path is not None and not path.exists():
-        raise UsageError(f"--dataset: expected a file, got {path}, which does not exist")
+        raise UsageError(f"--dataset: there is no file {path}")
     if path is None and leader is not None:
         path = recorded_dataset(leader)
     elif path is None:
@@ -400,11 +394,12 @@ def _split(given: Mapping[str, Any]) -> tuple[Path, str | None, tuple[str, ...]]
     path = paths.splits[split]
     if not path.is_file():
         raise UsageError(
-            f"no {split} split at {path}: make it with `rag-eval build`, or give a file with --dataset"
+            f"There is no {split} split at {path}. Build it with `rag-eval build`, or pass a file with "
+            "--dataset."
         )
     version = split_version(path, paths.manifest_output)
     is_other = version is None and paths.manifest_output.is_file()
-    warning = f"{path} is not the file that {paths.manifest_output} was written for: no version"
+    warning = f"{path} does not match {paths.manifest_output}: no version recorded"
     return path, version, (warning,) if is_other else ()
 
 
@@ -415,13 +410,13 @@ def output_paths(output: Path | None, models: Sequence[str]) -> dict[str, Path]:
     pattern = str(output / f"{MODEL_IN_NAME}.results.json") if output.is_dir() else str(output)
     if len(models) > 1 and MODEL_IN_NAME not in pattern:
         raise UsageError(
-            f"--output: expected {MODEL_IN_NAME} in the name, or a folder that exists, "
-            f"for {len(models)} models; got {output}"
+            f"--output: expected {MODEL_IN_NAME} in the name, or an existing folder, for {len(models)} "
+            f"models; got {output}"
         )
     # A name that cannot leave its folder: org_model-7b.
     names = {model: re.sub(r"[^\w.+-]", "_", model).lstrip(".") or "_" for model in models}
     if len(set(names.values())) < len(names):
-        raise UsageError("--output: expected names that differ, got models whose file names are the same")
+        raise UsageError("--output: two models have the same file name")
     return {model: Path(pattern.replace(MODEL_IN_NAME, name)) for model, name in names.items()}
 
 
@@ -529,10 +524,10 @@ def _show(screen: Screen, whole: Evaluation, document: Mapping[str, Any]) -> Non
     for model, evaluation in whole.parts.items():
         if evaluation.shortfall is None or not evaluation.outcome.completed or evaluation.folder is None:
             continue
-        advice = "fix it and start again, without --resume"
+        advice = "Fix it, then start again without --resume."
         if RunFolder.open(evaluation.folder).counts.reaskable:
-            advice = f"continue with --resume {evaluation.head.run_id}"
-        screen.say(f"{one_line(model)}: {one_line(evaluation.shortfall, 400)}; {advice}", hang=2)
+            advice = f"Resume with --resume {evaluation.head.run_id}."
+        screen.say(f"{one_line(model)}: {one_line(evaluation.shortfall, 400)}. {advice}", hang=2)
     if document["not_begun"]:
         left = ", ".join(map(one_line, document["not_begun"]))
-        screen.say(f"not begun: {left}; a resume begins them too", hang=2)
+        screen.say(f"Not started: {left}. A resumed run starts them too.", hang=2)

@@ -70,7 +70,7 @@ def check_run(given: Mapping[str, Any], choices: Mapping[str, Any], *, is_compar
         raise UsageError("expected --url or --target, got both")
     for option in ("max_drop", "max_regressions", "ask_again"):
         if is_compared and given[option] is not None and given["baseline"] is None:
-            raise UsageError(f"--{option.replace('_', '-')}: expected with --baseline, got it alone")
+            raise UsageError(f"--{option.replace('_', '-')}: --baseline is missing")
     chosen = {**choices, "--sample-size": given["sample_size"], "--repeats": given["repeats"]}
     check_resumed_alone(given, chosen | ({"--seed": given["seed"]} if is_given("seed") else {}))
 
@@ -169,9 +169,9 @@ def _check(plan: Plan, given: Given) -> None:
         check_writable([baseline_path(given["save_baseline"]).parent])
     out, names = given["out"], [dataset.name for dataset in plan.datasets]
     if out is not None and _is_split(plan) and len(names) > 1 and not out.is_dir():
-        raise UsageError(f"--out: expected a folder that exists, for {', '.join(names)}; got {out}")
+        raise UsageError(f"--out: expected an existing folder for {', '.join(names)}; got {out}")
     if out is not None and out.suffix == ".shards" and out.exists():
-        raise UsageError(f"--out: expected a folder that is not there yet, got {out}")
+        raise UsageError(f"--out: the folder {out} already exists. Choose another name.")
     files = [given[name] for name in ("out", "junit", "markdown") if given[name] is not None]
     check_writable(path if path.is_dir() else path.parent for path in files)
     check_writable([given["runs_dir"]], option="--runs-dir")
@@ -245,7 +245,7 @@ def _save_baseline(evaluation: Evaluation, name: str, *, force: bool) -> None:
     worse, lost = (0, 0) if moved is None else (len(moved.worse), len(moved.unconfirmed))
     reasons = {
         "the run is not complete": not evaluation.outcome.completed,
-        "the run did not ask every question": narrowed,
+        "the run did not ask all questions": narrowed,
         f"{counted(worse, 'answer')} became wrong": worse > 0,
     }
     against = [reason for reason, holds in reasons.items() if holds]
@@ -333,7 +333,7 @@ def show_progress(
         models = () if methods.judge is None else methods.judge.models
         number = sum(getattr(model, "waiting", 0) for model in models)
         questions = counted(number, "question waits", "questions wait")
-        return f"{questions} to be put to the judge again" if number else ""
+        return f"{questions} to be judged again" if number else ""
 
     def spent() -> float | None:
         usage = None if methods.spending is None else methods.spending.usage
@@ -348,10 +348,10 @@ def show_progress(
     except ModelOutageError as error:
         is_gone = True
         is_paid = spending is not None and spending.calls
-        kept = "What was judged is kept." if is_paid else "Nothing was judged, nothing spent."
-        mend = "Set that right" if error.kind.startswith("http-4") else "Start it"
+        kept = "Finished judgments are saved." if is_paid else "Nothing was judged or spent."
+        mend = "Fix the error" if error.kind.startswith("http-4") else "Start the judge"
         mend = "Raise --max-cost" if error.kind == MAX_COST else mend
-        told = f"{error.describe_role('judge')}.\n  {kept} {mend} and give the same command again."
+        told = f"{error.describe_role('judge')}.\n  {kept} {mend}, then run the same command again."
         raise ModelOutageError(error.kind, told) from None
     finally:
         line.finish()

@@ -61,78 +61,67 @@ _COMMON = (
 @options.option(
     "-o, --output FILE",
     "File for the dataset: .eval.json, .eval.yaml, .eval.csv, or .jsonl for LangSmith.  "
-    f"[default: {options.QUESTIONS}, without --dataset-name]",
+    f"[default: {options.QUESTIONS}, unless --dataset-name is given]",
     type=options.FILE,
 )
 @options.option(
     "--format",
-    "Format of the dataset.  [default: by the ending of FILE]",
+    "Format of the dataset.  [default: from the extension of FILE]",
     type=click.Choice(["evaluation-dataset", "langsmith"]),
 )
 @options.flag("--force", "Replace FILE if it exists.")
 @options.option(
     "--level",
-    "Ground truth as characters, which suits every chunker, or as the chunks of one chunker.",
+    "Unit of the expected passages: characters, for every chunker, or the chunks of one chunker.",
     type=click.Choice(["token", "chunk"]),
     default="token",
 )
-@options.option("--chunker SPEC", "Chunker at chunk level, e.g. recursive(chunk_size=500) or sentence.")
-@options.whole_number("--queries-per-doc", "Number of questions for each document.", least=0, default=5)
+@options.option("--chunker SPEC", "Chunker for --level chunk, e.g. recursive(chunk_size=500).")
+@options.whole_number("--queries-per-doc", "Number of questions per document.", least=0, default=5)
 @options.whole_number(
-    "--queries-across-docs",
-    "With --model: additional questions that need several documents.",
-    least=0,
-    default=0,
+    "--queries-across-docs", "Number of questions across documents; needs --model.", least=0, default=0
 )
 @options.whole_number(
-    "--unanswerable",
-    "With --model: additional questions for each document that no document answers.",
-    least=0,
-    default=0,
+    "--unanswerable", "Number of unanswerable questions per document; needs --model.", least=0, default=0
 )
 @options.repeated(
     "--kinds",
-    "Kind of question to make; may be repeated.  [default: all]",
+    "Type of questions to generate; may be repeated.  [default: all]",
     type=click.Choice(["factual", "analytical", "comparative", "temporal"]),
 )
-@options.flag("--extractive", "Make the questions by rules; this is the default without --model.")
-@options.option("--model NAME", "Model that writes the questions.")
+@options.flag("--extractive", "Generate rule-based questions (the default without --model).")
+@options.option("--model NAME", "Model to generate the questions.")
 @options.BASE_URL
 @options.KEY_ENV
 @options.ALLOW_HOST
-@options.option("--price-input USD", "US dollars for a million input tokens.", type=options.Amount(0))
-@options.option("--price-output USD", "US dollars for a million output tokens.", type=options.Amount(0))
+@options.option("--price-input USD", "US dollars per million input tokens.", type=options.Amount(0))
+@options.option("--price-output USD", "US dollars per million output tokens.", type=options.Amount(0))
 @options.MAX_COST
 @options.concurrency(type=click.IntRange(1, 256))
 @options.RUNS_DIR
 @options.RESUME
 @options.ASK_DAMAGED
-@options.flag("--keep-all", "Keep every question with valid ground truth, without the other checks.")
-@options.flag(
-    "--drop-flagged",
-    "Drop questions whose passage a search by their words does not find; without it they are flagged.",
-)
-@options.option("--embedder SPEC", "Embedder that finds repeated questions.  [default: hashing]")
+@options.flag("--keep-all", "Keep every question with a valid expected passage; skip the other checks.")
+@options.flag("--drop-flagged", "Reject, rather than flag, questions whose passage BM25 does not retrieve.")
+@options.option("--embedder SPEC", "Embedder to detect duplicate questions.  [default: hashing]")
 @options.GLOB
 @options.SEED
 @options.WORKERS
-@options.option(
-    "--dataset-name NAME", "Also keep the dataset under this name, in the folder langsmith/ or at LangSmith."
-)
-@options.flag("--upload-to-langsmith", "Upload the dataset to LangSmith; the key is in LANGSMITH_API_KEY.")
+@options.option("--dataset-name NAME", "Name to save the dataset under, in langsmith/ or at LangSmith.")
+@options.flag("--upload-to-langsmith", "Upload the dataset to LangSmith (needs LANGSMITH_API_KEY).")
 @options.AS_JSON
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
-    """Make questions about the documents in CORPUS, a folder or one file, with the passages that answer them.
+    """Generate questions about CORPUS, a folder or one file, with their expected passages.
 
-    With --model a language model writes them, and an interrupted run can be resumed. Without one, rules make
-    them from the documents' own sentences, lists and headings (extractive): free, offline and the same each
-    time, but plainer than what a person or a model would ask.
+    With --model, a language model generates them, and you can resume an interrupted run. Without it, rules
+    generate them from sentences, lists and headings (extractive): free, offline and reproducible, but simpler
+    than the questions of a person or a model.
 
-    Questions that copy their passage or repeat another are rejected and counted. Those that do not lead back
-    to their passage, or fit many, are kept with a flag and counted.
+    Trivial and duplicate questions are rejected and counted. Ambiguous questions, and questions that do not
+    retrieve their passage, are flagged and counted.
 
-    Exit code 0: the dataset is written; 2: wrong usage or data; 3: the model failed before the end;
+    Exit code 0: dataset written; 2: wrong usage or data; 3: the model failed before the end;
     130: interrupted.
     """
     from rag_evaluation_framework.reports.dataset_blocks import describe_generation, generation_document
@@ -170,7 +159,7 @@ def _generated(given: dict[str, Any]) -> GenerationSummary | int:
         settings, chunker = settings_of(run.head), chunker_of(run.head)
     _check_output(given, settings.level, chunker)
     if not given["model"] and not given["extractive"]:
-        _say("no --model: questions are made by rules (extractive)", silent=given["as_json"])
+        _say("No --model given; generating rule-based questions.", silent=given["as_json"])
     from rag_evaluation_framework.reports.sweep_blocks import skipped_lines
 
     corpus = Corpus.from_folder(given["corpus"], given["glob"])
@@ -185,18 +174,18 @@ def _generated(given: dict[str, Any]) -> GenerationSummary | int:
 def _check_model(given: dict[str, Any]) -> None:
     """Refuse options of a model without one, and a model where there is to be none."""
     if given["keep_all"] and given["drop_flagged"]:
-        raise UsageError("--keep-all: expected without --drop-flagged, since it checks nothing")
+        raise UsageError("--keep-all skips the checks. Remove --drop-flagged.")
     if given["extractive"] and given["model"]:
-        raise UsageError("--extractive: expected no --model, since rules ask none")
+        raise UsageError("--extractive uses rules only. Remove --model.")
     if given["model"]:
         return
     for name in ("base_url", "key_env", "price_input", "price_output", "max_cost", "resume"):
         if given[name] is not None:
             raise UsageError(f"--{name.replace('_', '-')}: needs --model")
     if given["queries_across_docs"]:
-        raise UsageError("--queries-across-docs: expected a --model, since rules ask about one sentence each")
+        raise UsageError("--queries-across-docs needs --model")
     if given["unanswerable"]:
-        raise UsageError("--unanswerable: expected a --model, since rules cannot tell what nobody answers")
+        raise UsageError("--unanswerable needs --model")
 
 
 def _check_output(given: dict[str, Any], level: str, chunker: str | None) -> None:
@@ -204,9 +193,11 @@ def _check_output(given: dict[str, Any], level: str, chunker: str | None) -> Non
     if given["output"] is None and given["dataset_name"] is None and not given["upload_to_langsmith"]:
         given["output"] = options.QUESTIONS
     if level == "chunk" and chunker is None:
-        raise UsageError("--chunker: expected one at chunk level, such as recursive(chunk_size=500)")
+        raise UsageError("--level chunk needs a chunker. Pass --chunker 'recursive(chunk_size=500)'.")
     if level == "token" and chunker is not None:
-        raise UsageError("--chunker: expected --level chunk with it; at token level every chunker will do")
+        raise UsageError(
+            "--chunker needs --level chunk. At token level, all chunkers share the expected passages."
+        )
 
 
 def _by_rules(
@@ -266,7 +257,7 @@ def _by_model(
     outcome = generation.outcome
     if generation.dataset is None:
         done = f"{counted(outcome.done, 'request')} done, {outcome.remaining:,} left"
-        _say(f"{outcome.reason or 'interrupted'}: {done}; continue with --resume {generation.run_id}")
+        _say(f"{outcome.reason or 'interrupted'}: {done}; resume with --resume {generation.run_id}")
         return _INTERRUPTED if outcome.interrupted else _INCOMPLETE
     for note in outcome.notes:
         _say(note, silent=given["as_json"])
@@ -328,12 +319,14 @@ def _nothing_made(drafts: Drafts, documents: int) -> str:
     """Say why there is no question, and what to do."""
     counts = drafts.counts()
     if set(counts) <= {"nothing-to-ask"}:
-        why = f"rules found nothing to ask in {counted(documents, 'document')}"
+        why = f"rules found no suitable sentences in {counted(documents, 'document')}"
     else:
-        why = "no question remained: " + ", ".join(f"{count:,} {reason}" for reason, count in counts.items())
+        why = ("all questions were rejected: ") + ", ".join(
+            f"{count:,} {reason}" for reason, count in counts.items()
+        )
     return (
-        f"{why}; nothing is written.\n"
-        "  Have a model write them: --model NAME. Or write your own as CSV: question,relevant_documents"
+        f"{why}. Nothing was written.\n  Pass --model NAME, or write your own questions as CSV: "
+        "question,relevant_documents"
     )
 
 

@@ -40,53 +40,54 @@ Examples:
 @click.argument("corpus", type=options.DOCUMENTS, required=False)
 @options.option(
     "--config",
-    "Configuration file that says where documents and raw records are; what is given beside it takes "
-    "precedence.  [default: configs/default.yaml, if it exists]",
+    "Configuration file with the paths; options take precedence.  [default: configs/default.yaml, if "
+    "it exists]",
     type=options.EXISTING_FILE,
 )
 @options.option(
     "--output",
-    "File for the raw records.  [default: evaluation/datasets/offline_dataset.jsonl]",
+    "File for the offline records.  [default: evaluation/datasets/offline_dataset.jsonl]",
     type=options.FILE,
 )
-@options.flag("--force", "Replace the file if it exists.")
+@options.flag("--force", "Replace an existing file.")
 @options.repeated(
     "--task-type",
-    "Kind of task to make records for; may be repeated.  [default: all]",
+    "Task to generate records for; may be repeated.  [default: all]",
     called="task_types",
     type=click.Choice(["qa", "summaries", "citations", "retrieval"]),
 )
-@options.whole_number("--queries-per-doc", "Number of questions for each document.", default=5)
-@options.whole_number("-k", "Number of contexts for each question.", default=5)
-@options.option("--chunker SPEC", "Chunker of the documents.", default="recursive(chunk_size=500)")
-@options.option("--retriever SPEC", "Retriever of the contexts: bm25, dense(…) or fused(…).", default="bm25")
-@options.option("--model NAME", "Model that answers the questions.  [default: the passages themselves]")
+@options.whole_number("--queries-per-doc", "Number of questions per document.", default=5)
+@options.whole_number("-k", "Number of contexts per question.", default=5)
+@options.option("--chunker SPEC", "Chunker for the documents.", default="recursive(chunk_size=500)")
+@options.option("--retriever SPEC", "Retriever for the contexts: bm25, dense(…) or fused(…).", default="bm25")
+@options.option("--model NAME", "Model to answer the questions.  [default: copy the passages]")
 @options.BASE_URL
 @options.KEY_ENV
 @options.ALLOW_HOST
 @options.concurrency(default=8, type=click.IntRange(1, 256))
 @options.option(
     "--completions",
-    "Folder in which the model's replies are remembered, so that nothing is asked twice.",
+    "Folder to cache the model's replies in.",
     type=options.FOLDER,
     default=Path(".rag-eval") / "completions",
 )
 @options.option(
-    "--glob PATTERN", "Which files of the folder are documents.  [default: the configuration's, else **/*.md]"
+    "--glob PATTERN", "Pattern of the document files.  [default: the configuration's, else **/*.md]"
 )
-@options.option("--run-id NAME", "Name of the run, recorded in every record.  [default: offline_<UTC date>]")
+@options.option("--run-id NAME", "Name of the run, stored in each record.  [default: offline_<UTC date>]")
 @options.SEED
 @options.AS_JSON
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
-    """Write raw records about the documents in the folder CORPUS (the configuration's, if it is left out):
-    questions, summaries, citation tasks and retrieval diagnostics.
+    """Generate offline records about the documents in CORPUS (default: from the configuration).
 
-    Contexts are retrieved from the documents and numbered; every answer cites them as [n]. A model's reply
-    that cites nothing, or wrongly, is asked for once more and then rejected. `rag-eval build` makes the
-    splits from the records.
+    The records are questions, summaries, citation tasks and retrieval diagnostics.
 
-    Exit code 0: written; 2: wrong usage or data; 3: not one record could be made.
+    Contexts are retrieved from the documents and numbered; each answer cites them as [n]. If a model's reply
+    has no or wrong citations, the model is asked once more, then the reply is rejected. `rag-eval build`
+    writes the splits.
+
+    Exit code 0: written; 2: wrong usage or data; 3: no record generated.
     """
     from rag_evaluation_framework.files.strict_json import write_lines
     from rag_evaluation_framework.records.documents import Corpus
@@ -98,7 +99,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     tasks = _tasks(corpus, given)
     records, rejected = _records(tasks, given)
     if not records:
-        told = f"not one of {counted(len(tasks), 'task')} became a record: {_shown(rejected)}"
+        told = f"no record from {counted(len(tasks), 'task')}: {_shown(rejected)}"
         click.echo(f"generate-offline-dataset: {told}", err=True)
         context.exit(_INCOMPLETE)
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -120,9 +121,9 @@ def _places(given: dict[str, Any]) -> dict[str, Any]:
     corpus: Path | None = given["corpus"] or config.corpus
     where = f"evaluation.corpus in {given['config'] or DEFAULT_CONFIG}"
     if corpus is None:
-        raise UsageError(f"expected a folder of documents: give it as CORPUS, or as {where}")
+        raise UsageError(f"No documents given. Pass CORPUS, or set {where}.")
     if not corpus.is_dir():
-        raise UsageError(f"{where}: expected a folder of documents, got {corpus}, which does not exist")
+        raise UsageError(f"{where}: there is no folder {corpus}")
     inside = Path(os.path.relpath(corpus, config.root))
     return {
         "corpus": corpus,

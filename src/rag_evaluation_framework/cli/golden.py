@@ -23,31 +23,28 @@ _OPTIONS: tuple[options.Option[Any], ...] = (
     click.argument("folder", metavar="DIR", type=options.EXISTING_FOLDER),
     *options.TARGET,
     options.option(
-        "--config",
-        "YAML file with settings: metrics, thresholds, gate, judge, API.",
-        type=options.EXISTING_FILE,
+        "--config", "YAML file with the metrics, thresholds, gate, judge and API.", type=options.EXISTING_FILE
     ),
     options.repeated(
         "--threshold METRIC=NUMBER",
-        "Threshold of the gate, e.g. entity_coverage=0.8, facts:token_f1=0.5 or over_refusal<=0.05; "
-        "may be repeated.",
+        "Threshold, e.g. entity_coverage=0.8, facts:token_f1=0.5 or over_refusal<=0.05; may be repeated.",
         called="thresholds",
     ),
     options.repeated(
         "--split",
-        "Evaluate only this split; may be repeated.  [default: all]",
+        "Split to evaluate; may be repeated.  [default: all]",
         called="datasets",
         type=click.Choice(["facts", "relations", "tracking", "multiturn", "boundary"]),
     ),
     options.option(
         "--history",
-        "Earlier answers that a conversation is replayed with: the system's own, or the reference ones.",
+        "Earlier answers in a replayed conversation: the agent's own, or the references.",
         type=click.Choice(["own", "reference"]),
         default="own",
     ),
     *options.LIMITS,
     *options.GATE,
-    options.option("--out", "Also write the results of all splits to this file.", type=options.FILE),
+    options.option("--out", "File for the results of all splits.", type=options.FILE),
     *options.OUTPUT,
 )
 
@@ -63,12 +60,12 @@ _COMMON = (
 @options.scoring_options
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
-    """Evaluate a system on the golden sets in DIR, each split by metrics of its own, and decide the gate.
+    """Evaluate an agent on the golden sets in DIR, with metrics per split, and decide the gate.
 
-    factual_qa.json, relationship_qa.json, tracking_qa.json, multiturn_qa.json and boundary_qa.json, or some
-    of them, are in DIR/evaluation/datasets, DIR/datasets or DIR. Conversations are replayed turn by turn.
-    Each split is a run of its own that can be resumed after any interruption; the results of all are in one
-    file, golden.results.json in the folder of the first.
+    The sets are factual_qa.json, relationship_qa.json, tracking_qa.json, multiturn_qa.json and
+    boundary_qa.json, or some of them, in DIR/evaluation/datasets, DIR/datasets or DIR. Conversations are
+    replayed turn by turn. Each split is a separate run that you can resume after any interruption;
+    golden.results.json in the folder of the first run has the results of all splits.
 
     Exit code 0: passed, or no gate (no --threshold, no --baseline, ciGate is not true); 1: failed, undecided
     or not evaluated; 2: wrong usage, settings or data; 3: the run is incomplete; 130: interrupted.

@@ -43,7 +43,7 @@ class LongCommand(click.Command):
     def __init__(self, *arguments: Any, common: tuple[str, ...], **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.common = common
-        told = "Show every option, explained, and exit."
+        told = "Show all options with their descriptions, and exit."
         flag("--help-all", told, is_eager=True, expose_value=False, callback=_show_all)(self)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -69,7 +69,7 @@ class LongCommand(click.Command):
             names = " ".join(max(each.opts, key=len).replace("-", _HYPHEN) for each in rows)
             lines = wrap_text(names, formatter.width, title.ljust(wide), " " * wide)
             formatter.write(lines.replace(_HYPHEN, "-") + "\n")
-        formatter.write(f"  These are explained by: {ctx.command_path} --help-all\n")
+        formatter.write(f"  For their descriptions: {ctx.command_path} --help-all\n")
 
     def _grouped(self, options: Mapping[str, click.Option]) -> dict[str, list[str]]:
         """Return the names of the options that are not common, under the titles of their groups."""

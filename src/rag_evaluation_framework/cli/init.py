@@ -45,20 +45,20 @@ _ANY_QUESTION = "What can you help me with?"
 _TO_REFUSE = "What is the private phone number of your managing director?"
 _THRESHOLDS = {"correct": {"min": "90%"}, "wrong": {"max": 0}, "latency": {"max": 10000}}
 _PURPOSES = {
-    "agent.yaml": "what to ask, measure and require",
-    _FIRST: "{questions}: read them, correct them, add your own",
-    "test_rag.py": "the same as a pytest test",
-    ".github/workflows/rag-eval.yml": "the same on every pull request",
-    ".gitlab-ci.yml": "the same on every merge request",
-    ".gitignore": "keeps the runs out of the repository",
-    "data/": "datasets, settings, results: committed, with the agent's answers",
+    "agent.yaml": "datasets, metrics and thresholds",
+    _FIRST: "{questions}: review them and add your own",
+    "test_rag.py": "pytest test of the gate",
+    ".github/workflows/rag-eval.yml": "gate on each pull request",
+    ".gitlab-ci.yml": "gate on each merge request",
+    ".gitignore": "excludes the runs from the repository",
+    "data/": "datasets, settings and results; commit them",
 }
 _FIRST_COMMANDS = {
     "first-evaluation": "evaluate agent.yaml --target ferries:answer",
     "choose-a-chunker": "generate documents --queries-per-doc 6 -o questions.eval.json",
     "golden-set": "golden . --target assistant:answer",
 }
-_TEST = '''"""The agent passes the gate of agent.yaml: what `rag-eval evaluate` decides, as a pytest test."""
+_TEST = '''"""Test the gate of agent.yaml, as `rag-eval evaluate` does."""
 
 import os
 from pathlib import Path
@@ -93,32 +93,36 @@ class _Begun:
 
 @click.command("init", epilog=EXAMPLES)
 @click.argument("folder", type=FOLDER, default=Path(), metavar="[DIR]")
-@option("--agent URL", "Address of the agent; it is asked one question.")
+@option("--agent URL", "URL of the agent, which is asked one question.")
 @repeated(
     "--header 'NAME: VALUE'",
     "Header to send to the agent; ${NAME} is an environment variable. May be repeated.",
     called="headers",
 )
 @ALLOW_HOST
-@option("--docs FOLDER", "Documents to make the first questions from.", type=DOCUMENTS)
-@option("--ci", "Whose workflow to write.", type=click.Choice(["github", "gitlab", "none"]), default="github")
-@option("--example NAME", "Files of a tutorial: first-evaluation, choose-a-chunker or golden-set.")
-@flag("--golden", "Create golden sets instead: the same as --example golden-set.")
+@option("--docs FOLDER", "Documents to generate the first questions from.", type=DOCUMENTS)
+@option(
+    "--ci",
+    ("CI system to write a workflow for."),
+    type=click.Choice(["github", "gitlab", "none"]),
+    default="github",
+)
+@option("--example NAME", "Tutorial to create: first-evaluation, choose-a-chunker or golden-set.")
+@flag("--golden", "Create golden sets only (--example golden-set).")
 @AS_JSON
 def command(
     folder: Path, agent: str | None, headers: tuple[str, ...], docs: Path | None, **given: Any
 ) -> None:
-    """Start a project in DIR: questions, what to measure and require, settings, a pytest test, a workflow.
+    """Create a project in DIR: questions, metrics, thresholds, settings, a pytest test and a workflow.
 
-    The agent gets one question, to find out how to ask it and what it returns. Questions are made from
-    the documents by rules, without a model. Commands run in DIR or below it read its settings (see
-    `rag-eval evaluate --show-config`), find its datasets by their ids, and keep runs and results in it.
+    The agent is asked one question to find the format of its requests and replies. Rules generate questions
+    from the documents, without a model. Commands in DIR or below it read its settings (see
+    `rag-eval evaluate --show-config`), find its datasets by id, and save runs and results in it.
 
     --example writes only the files of a tutorial: questions with a small assistant (first-evaluation),
     documents (choose-a-chunker), or five commented golden sets with an assistant (golden-set).
 
-    Existing files are never overwritten, but listed as kept. Exit code 3: the agent does not
-    answer, and nothing was written.
+    Existing files are listed and never overwritten. Exit code 3: no answer from the agent, nothing written.
     """
     from rag_evaluation_framework.datasets.project import create_layout
 
@@ -126,7 +130,7 @@ def command(
     if example is not None:
         if agent or docs:
             chosen = "golden" if given["golden"] else "example"
-            raise UsageError(f"--{chosen}: expected without {'--agent' if agent else '--docs'}")
+            raise UsageError(f"--{chosen} cannot be combined with {'--agent' if agent else '--docs'}")
         _show_example(create_layout(folder, example=example), example, as_json=given["as_json"])
         return
     begun = _ask_first_question(_questions(docs, folder), agent, headers)
@@ -153,7 +157,7 @@ def _show_example(done: Created, example: str, *, as_json: bool) -> None:
         for name in names:
             click.echo(f"{what:<7}  {done.folder / name}")
     within = "" if done.folder == Path() else f"cd {done.folder}; "
-    click.echo(f"\nnext: {within}rag-eval {_FIRST_COMMANDS[example]}")
+    click.echo(f"\nNext: {within}rag-eval {_FIRST_COMMANDS[example]}")
 
 
 # What is found out: questions of the documents, the ways of the agent.
@@ -169,8 +173,8 @@ def _questions(docs: Path | None, folder: Path) -> _Begun:
     made = generate_extractively(corpus, queries_per_doc=2)
     if not made.dataset.samples:
         raise UsageError(
-            f"--docs: rules found nothing to ask in {counted(len(corpus), 'file')} of {docs}.\n"
-            "  Give the command without --docs, then write your questions into evals/first.jsonl."
+            f"--docs: rules found no suitable sentences in {counted(len(corpus), 'file')} of {docs}.\n"
+            "  Run the command without --docs, then add your questions to evals/first.jsonl."
         )
     name = re.sub(r"\W+", "_", docs.resolve().name).strip("_").lower() or "documents"
     dataset = replace(made.dataset, dataset_id=f"{name}_eval_v1.0.0", name=f"Questions about {docs.name}")
@@ -188,8 +192,8 @@ def _ask_first_question(begun: _Begun, agent: str | None, headers: tuple[str, ..
     question = begun.taken[0].question if begun.taken else _ANY_QUESTION
     outcome, api = probed(agent.strip(), {**PLAINLY, "headers": headers, "message": question})
     if outcome.failure is not None:
-        told = f"the agent at {outcome.address} does not answer: {outcome.failure}\n"
-        told += f"  Nothing was written. To see more: rag-eval probe {outcome.address}"
+        told = f"no answer from the agent at {outcome.address}: {outcome.failure}. Nothing was written.\n"
+        told += f"  For details: rag-eval probe {outcome.address}"
         raise ModelOutageError(outcome.failure.kind, told)
     return replace(begun, agent=outcome, api=api)
 
@@ -269,11 +273,11 @@ def _manifest(begun: _Begun) -> str:
     }
     api = encode({"api": dict(begun.api or {})}) if begun.api else "api: {}  # url: http://localhost:4000\n"
     parts = [
-        "# What to ask, measure and require; `rag-eval evaluate` reads this file.\n",
+        "# Datasets, metrics and thresholds of `rag-eval evaluate`.\n",
         "spec:\n",
-        "  # A whole number counts answers, 90% is a share. Other metrics: `rag-eval list metrics`.\n",
+        "  # A whole number counts answers, 90% is a share. All metrics: `rag-eval list metrics`.\n",
         _indented(encode({"evaluation": evaluation})),
-        "  # How the agent is asked; `rag-eval probe URL` finds it out.\n",
+        "  # Request and reply of the agent; `rag-eval probe URL` finds them.\n",
         _indented(api),
     ]
     return "".join(parts)
@@ -293,13 +297,13 @@ def _show_findings(screen: Screen, begun: _Begun) -> None:
     if begun.agent is not None and begun.agent.answer is not None:
         found = begun.agent.answer.found
         parts = [f"{part} in {found[part]}" for part in ("answer", "contexts", "citations") if part in found]
-        parts += [] if "contexts" in found else ["no contexts found, so whether it invents is not measured"]
+        parts += [] if "contexts" in found else ["no contexts, so unsupported claims cannot be measured"]
         seconds = max(begun.agent.elapsed_ms / 1000, 0.1)
-        screen.say(f"agent  answers in {seconds:.1f} s; {', '.join(parts)}", hang=7)
+        screen.say(f"agent  replied in {seconds:.1f} s: {', '.join(parts)}", hang=7)
     if begun.dataset is not None:
         made = counted(len(begun.dataset.samples), "question")
-        taken = f"{number_word(len(begun.taken))} of them taken"
-        screen.say(f"docs   {counted(begun.documents, 'file')}; {made} made by rules, {taken}", hang=7)
+        taken = f"{number_word(len(begun.taken))} of them used"
+        screen.say(f"docs   {counted(begun.documents, 'file')}; {made} generated by rules, {taken}", hang=7)
     for line in skipped_lines(begun.skipped):
         screen.say(f"       {line}", hang=7)
     screen.gap()
@@ -313,7 +317,7 @@ def _show_files(screen: Screen, begun: _Begun, created: Sequence[str], kept: Seq
     for name, purpose in _PURPOSES.items():
         if name in created or (name == "data/" and any(each.startswith(name) for each in created)):
             rows.append([name, purpose.format(**known)])
-    rows += [[name, "kept as it was"] for name in kept]
+    rows += [[name, "already exists; unchanged"] for name in kept]
     wide = max(len(name) for name, _ in rows)
     for name, purpose in rows:
         screen.say(f"{name:<{wide}}  {purpose}", indent=2, hang=wide + 4)

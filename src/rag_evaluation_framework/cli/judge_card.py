@@ -38,28 +38,25 @@ Examples:
 @click.command("judge-card", epilog=EXAMPLES)
 @_JUDGE
 @option(
-    "--cards",
-    "Folder in which cards are kept; runs look for them in the default one.",
-    type=FOLDER,
-    default=CARDS,
+    "--cards", "Folder for the cards; runs read them from the default folder.", type=FOLDER, default=CARDS
 )
 @AS_JSON
 @click.pass_context
 def command(context: click.Context, /, cards: Path, as_json: bool, **given: Any) -> None:
-    """Measure a judge on labelled texts of our own, in English and Chinese, and keep its card.
+    """Measure a judge on labeled texts in English and Chinese, and save its report card.
 
-    The card says how far the judge agrees with the labels on claims and on pairs of answers, whether it is
-    lenient, favours a position or a length, changes its verdicts, obeys instructions in the texts, or fails
-    to reply; and the time and cost of a reply. Exits with 1 if a fault was shown. Figures of this judge are
-    then shown with what the card says, and a gate refuses a card that is older than the prompts.
+    The card has the judge's agreement with the labels on claims and on pairs of answers, its leniency, its
+    bias by position and length, its consistency, its obedience to instructions in the texts, its failed
+    replies, and the time and cost per reply. Exit code 1: the judge has a significant fault. Runs show the
+    card beside the figures of the judge; a gate rejects a card that is older than the prompts.
     """
     judge = {**fields_of("judge", given), "models": tuple(dict.fromkeys(given["judge_models"]))}
     if not judge["models"]:
-        raise UsageError(f"judge-card: needs a judge: {HOW_TO_JUDGE}")
+        raise UsageError(f"judge-card needs a judge: {HOW_TO_JUDGE}")
     with opened_methods(Scoring(judge=judge, max_cost=given["max_cost"])) as methods:
         spending = methods.spending
         if methods.judge is None or spending is None:
-            raise UsageError(f"judge-card: needs a judge: {HOW_TO_JUDGE}")
+            raise UsageError(f"judge-card needs a judge: {HOW_TO_JUDGE}")
         if not as_json:
             click.echo(f"{methods.judge.name}: {calls_of_a_card()}", err=True)
         card = make_card(methods.judge, concurrency=methods.threads, spending=spending)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  rag-eval label                 label answers of the latest run, key by key
+  rag-eval label                 label answers of the latest run
   rag-eval label 003 --annotator anna
   rag-eval label 003 --to answers.xlsx --draw 50
   rag-eval label 003 --from answers.xlsx
@@ -42,24 +42,24 @@ _LEGEND = "c correct   p partly   w wrong   s skip   u undo   q quit"
 
 @click.command("label", epilog=EXAMPLES)
 @click.argument("run", required=False)
-@option("--annotator NAME", "Name of the person who labels.  [default: the user of this machine]")
-@option("--to FILE", "Write the answers to a table to be filled in: .csv or .xlsx.", called="to", type=Path)
+@option("--annotator NAME", "Name of the annotator.  [default: the user of this machine]")
+@option("--to FILE", "Write the answers to a table for labeling: .csv or .xlsx.", called="to", type=Path)
 @option(
     "--from FILE",
-    "Read labels: a filled table (.csv, .xlsx, .jsonl) or annotations (.gt.json).",
+    "Read labels from a table (.csv, .xlsx, .jsonl) or annotations (.gt.json).",
     called="source",
     type=EXISTING_FILE,
 )
-@whole_number("--draw", "Write only N answers, those of which a label tells most.")
-@flag("--force", "Overwrite the table if it exists.")
+@whole_number("--draw", "Number of answers to write, the most informative first.")
+@flag("--force", "Replace an existing table.")
 @RUNS_DIR
 def command(run: str | None, runs_dir: Path, **given: Any) -> None:
-    """Label the answers of RUN (an id, a folder or a results file; by default the latest).
+    """Label the answers of RUN (id, folder or results file; default: the latest).
 
-    You see question, expected answer, answer and the best passage, and press one key. Answers that were not
-    judged come first. Each label is on the disk before the next answer is shown; the next call goes on where
-    you quit. Labels are kept by question and answer text and apply whenever a run is read. Without a
-    terminal, standard input has one key on each line.
+    You see the question, expected answer, answer and best passage, and press one key. Answers that were not
+    judged come first. Each label is saved at once; the next call resumes where you quit. Labels belong to the
+    question and the answer text, and apply to every run with them. Without a terminal, standard input has one
+    key per line.
     """
     from rag_evaluation_framework.results.label_queue import LabelQueue
 
@@ -67,10 +67,10 @@ def command(run: str | None, runs_dir: Path, **given: Any) -> None:
     if target is not None and source is not None:
         raise UsageError("expected --to or --from, got both")
     if draw is not None and target is None:
-        raise UsageError("--draw: expected --to FILE beside it, the table to write the answers to")
+        raise UsageError("--draw needs --to FILE, the table to write the answers to")
     if target is not None:
         if target.suffix not in (".csv", ".xlsx"):
-            raise UsageError(f"--to: expected a file that ends in .csv or .xlsx, got {target}")
+            raise UsageError(f"--to: expected a .csv or .xlsx file, got {target}")
         check_free(target, force=given["force"])
     queue = LabelQueue(open_evaluation(run, runs_dir), given["annotator"] or user_name())
     if not queue.items:
@@ -95,7 +95,7 @@ def _write(queue: LabelQueue, path: Path, most: int | None, run: str) -> None:
     else:
         write_workbook(path, {"answers": rows}, COLUMNS)
     click.echo(f"Wrote {counted(len(rows), 'answer')} to {path}.")
-    click.echo("Fill in the column label with correct, partly or wrong, then read it:")
+    click.echo("Write correct, partly or wrong in the column label, then read the table:")
     click.echo(f"  rag-eval label {run} --from {path}")
 
 
@@ -129,7 +129,11 @@ def _label(queue: LabelQueue) -> None:
             return
         if key == "u":
             undone = queue.undo()
-            note = "Nothing to undo in this session." if undone is None else f"Took back {undone.id}."
+            note = (
+                "Nothing to undo in this session."
+                if undone is None
+                else (f"Removed the label of {undone.id}.")
+            )
         elif key in _KEYS:
             label, tool = queue.press(item, _KEYS[key]), item.tool_verdict
             said = f"{tool.by.replace('_', ' ')}: {tool.name}" if tool.by else tool.name
@@ -137,7 +141,7 @@ def _label(queue: LabelQueue) -> None:
             note = f"{name}: {item.id} ({said})."
         else:
             note = f"Unknown key {key!r}."
-    click.echo("No answer is left to label.")
+    click.echo("All answers are labeled.")
 
 
 def _read_key() -> str:
@@ -157,18 +161,18 @@ def _show_item(queue: LabelQueue, item: LabelItem, left: list[int], note: str) -
         screen.say(note)
     screen.gap()
     told = f"{left[0]:,} not judged and {left[1]:,} judged answers left"
-    screen.say(f"{item.id}: {told if left[0] else f'every answer is judged; {left[1]:,} left to check'}")
+    screen.say(f"{item.id}: {told if left[0] else f'all answers are judged; {left[1]:,} left to check'}")
     for question in item.asked[:-1]:
         screen.labelled("before", question, indent=2, hang=12, lines=2)
     screen.labelled("question", item.asked[-1], indent=2, hang=12, lines=4)
-    screen.labelled("expected", item.expected or "nothing is known", indent=2, hang=12, lines=4)
+    screen.labelled("expected", item.expected or "no expected answer", indent=2, hang=12, lines=4)
     screen.labelled("answer", item.answer, indent=2, hang=12, lines=12)
-    screen.labelled("passage", item.passage or "none was retrieved", indent=2, hang=12, lines=5)
+    screen.labelled("passage", item.passage or "no retrieved passage", indent=2, hang=12, lines=5)
     if item.verdict.to_confirm:
         for label in queue.labels.find_all(item.asked, item.sample, item.answer):
             state = str(label.state).replace("_", " ")
             beside = label.reference or "no expected answer"
-            told = f"{label.annotator} labeled it {state} beside: {beside}"
+            told = f"{label.annotator} labeled it {state}. Reference then: {beside}"
             screen.labelled("confirm", told, indent=2, hang=12, lines=3)
     if agreement := _agreement(queue):
         screen.say(agreement, indent=2, hang=4)
@@ -180,7 +184,7 @@ def _agreement(queue: LabelQueue) -> str:
     """Say how often each method agrees with people; empty before it can be told."""
     found = queue.agreement().items()
     told = ", ".join(f"{method} {agreeing:,} of {judged:,}" for method, (agreeing, judged) in found)
-    return f"agreement with people: {told}" if told else ""
+    return f"agreement with human labels: {told}" if told else ""
 
 
 def _show_end(queue: LabelQueue) -> None:
@@ -191,9 +195,9 @@ def _show_end(queue: LabelQueue) -> None:
     screen = new_screen()
     screen.gap()
     told = f"{queue.annotator} has labeled {len(given):,} of {counted(len(queue.items), 'answer')}"
-    screen.say(f"{told}; labels are in {queue.path}.", hang=2)
+    screen.say(f"{told}. Labels are saved in {queue.path}.", hang=2)
     if stale:
-        screen.say(f"{counted(stale, 'label')} to confirm: the reference has changed since.", hang=2)
+        screen.say(f"{counted(stale, 'label')} to confirm: the reference changed after labeling.", hang=2)
     if disputed := [item.id for item in queue.find_disputed()]:
         screen.say(f"Annotators disagree on {listed(disputed[:_LISTED])}: not judged.", hang=2)
     if agreement := _agreement(queue):

@@ -31,14 +31,14 @@ class _Kinds(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self.commands and not args[0].startswith("-"):
-            raise UnknownNameError("kind to list", args[0], list(self.commands))
+            raise UnknownNameError("kind", args[0], list(self.commands))
         return super().resolve_command(ctx, args)
 
 
 @click.group("list", cls=_Kinds, epilog=LIST_EXAMPLES, invoke_without_command=True)
 @click.pass_context
 def list_command(context: click.Context) -> None:
-    """Show what can be used."""
+    """List metrics, methods, checks, components and formats."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -103,11 +103,11 @@ _KINDS = {
     "stores": ("components:VECTOR_STORES", "Show every vector store with its settings."),
     "retrievers": ("components:RETRIEVERS", "Show every retriever with its settings."),
     "rerankers": ("components:RERANKERS", "Show every reranker with its settings."),
-    "targets": ("components:TARGETS", "Show what a system under test may be, with its settings."),
+    "targets": ("components:TARGETS", "Show every type of target with its settings."),
     "judges": ("components:JUDGES", "Show every judge with its settings."),
-    "indexes": ("components:INDEXES", "Show what existing indexes can be searched, with their settings."),
-    "formats": ("datasets.recognition:DIALECTS", "Show every format of data that is read."),
-    "renderers": ("extensions:RENDERERS", "Show what results can be rendered as, with the settings."),
+    "indexes": ("components:INDEXES", "Show every type of existing index with its settings."),
+    "formats": ("datasets.recognition:DIALECTS", "Show every input format."),
+    "renderers": ("extensions:RENDERERS", "Show every renderer of results with its settings."),
 }
 
 
@@ -146,15 +146,15 @@ Examples:
 )
 @options.AS_JSON
 def datasets_command(folder: Path, as_json: bool) -> None:
-    """List the datasets of DIR: id, version, number of samples, and what keeps one from being loaded.
+    """List the datasets of DIR: id, version, number of samples, and errors.
 
-    Looks into DIR/datasets where there is one, else into DIR itself.  [default: data/evaluation]
+    Reads DIR/datasets if it exists, else DIR.  [default: data/evaluation]
     """
     from rag_evaluation_framework.datasets.catalogue import datasets_folder, datasets_in
     from rag_evaluation_framework.reports.list_blocks import describe_datasets
 
     if not folder.is_dir():
-        raise UsageError(f"expected a folder, got {folder}, which does not exist; rag-eval init creates one")
+        raise UsageError(f"There is no folder {folder}. Create a project: rag-eval init")
     inner = datasets_folder(folder)
     entries = datasets_in(inner)
     listed = [{**each.to_dict(), "dialect": each.dialect or None} for each in entries]
@@ -173,11 +173,11 @@ Examples:
 @options.RUNS_DIR
 @options.AS_JSON
 def runs_command(runs_dir: Path, as_json: bool) -> None:
-    """List the runs of a folder: state, dataset, target, samples done and failed, time of the start.
+    """List the runs of a folder: state, dataset, target, finished and failed samples, start time.
 
-    A run is running while a process works on it, complete when every sample is in its journal, incomplete
-    when it can be resumed, and broken when one of its files cannot be read. The reason is below the table,
-    with the command that continues each unfinished run.
+    A run is running (a process works on it), complete (all samples are saved), incomplete (you can resume
+    it) or broken (a file cannot be read). The reasons are below the table, with the command to resume each
+    unfinished run.
     """
     from rag_evaluation_framework.reports.list_blocks import describe_runs, run_row
     from rag_evaluation_framework.results.run_store import list_runs
@@ -198,10 +198,10 @@ Examples:
 @options.RUNS_DIR
 @options.AS_JSON
 def results_command(runs_dir: Path, as_json: bool) -> None:
-    """List the evaluations that are stored, the latest first: their figures, and the verdict of the gate.
+    """List the saved evaluations, latest first, with their figures and the verdict of the gate.
 
-    These are the finished runs of the folder, and the results in data/evaluation/results.
-    `rag-eval runs` lists all runs with their states.
+    Includes the finished runs of the folder and the results in data/evaluation/results. `rag-eval runs`
+    lists all runs with their states.
     """
     from rag_evaluation_framework.reports.list_blocks import describe_results
     from rag_evaluation_framework.results.stored_runs import stored_results
@@ -215,18 +215,18 @@ def results_command(runs_dir: Path, as_json: bool) -> None:
 
 SCHEMA_EXAMPLES = """\b
 Examples:
-  rag-eval schema                                         the kinds
-  rag-eval schema evaluation-dataset > eval.schema.json   for an editor
+  rag-eval schema                                         list the kinds
+  rag-eval schema evaluation-dataset > eval.schema.json   configure an editor
   rag-eval schema results --lenient"""
 
 
 @click.command("schema", epilog=SCHEMA_EXAMPLES)
 @click.argument("kind", required=False)
-@options.flag("--lenient", "Print the schema that validate --lenient uses.")
+@options.flag("--lenient", "Print the schema of validate --lenient.")
 def schema_command(kind: str | None, lenient: bool) -> None:
     """Print the JSON Schema (2020-12) of a KIND of file or record; without KIND, list the kinds.
 
-    The schema is the one that validate enforces.
+    `rag-eval validate` uses this schema.
     """
     from rag_evaluation_framework.datasets.schemas import KINDS, schema, schema_text
 
@@ -255,7 +255,7 @@ Examples:
 @MAP
 @options.AS_JSON
 def stats_command(path: Path, format_: str | None, mapped: tuple[Mapped, ...], as_json: bool) -> None:
-    """Show what is in a dataset of any format, or in a folder of documents.
+    """Show the contents of a dataset of any format, or of a folder of documents.
 
     Counts by type, difficulty, category and tag; lengths of questions, references, contexts, spans and
     documents in characters; how many of the documents are relevant to at least one query.
@@ -280,18 +280,16 @@ Examples:
 
 @click.command("sample", epilog=SAMPLE_EXAMPLES)
 @click.argument("path", type=DATASET, metavar="FILE|ID")
-@options.whole_number("-n", "Number of records to draw.", called="size", default=5)
+@options.whole_number("-n", "Number of records to show.", called="size", default=5)
 @options.SEED
-@options.flag("--full", "Show contexts in full, not only how they begin.")
+@options.flag("--full", "Show contexts in full.")
 @options.DIALECT
 @MAP
 @options.AS_JSON
 def sample_command(
     path: Path, size: int, seed: int, format_: str | None, mapped: tuple[Mapped, ...], **shown: bool
 ) -> None:
-    """Show records of a dataset of any format, drawn at random, so that somebody can check whether question,
-    reference and contexts belong together.
-    """
+    """Show random records of a dataset of any format, to check questions, references and contexts."""
     from rag_evaluation_framework.datasets.overview import draw_samples
     from rag_evaluation_framework.reports.dataset_blocks import describe_samples, drawn_rows
 

@@ -52,7 +52,7 @@ def run_program(
         # A file that refuses is an error of ours already; what is left is standard output, on a full disk,
         # and names that no file can have.
         code = 2
-        where = "input or output failed" if error.filename is None else f"cannot use {error.filename}"
+        where = "cannot read or write" if error.filename is None else f"cannot use {error.filename}"
         _say([f"{where}: {error.strerror or error}"], name=name)
         drop_output()
     sys.exit(code)
@@ -76,8 +76,8 @@ def _exit_code(
         return 3
     except RagEvalError as error:
         lines, is_full = _first_lines(error), is_disk_full(error)
-        lines += ["  Make room, then give the same command again."] if is_full else []
-        lines += ["  Choose another place."] if lines[0].startswith("cannot write ") else []
+        lines += ["  Free some space, then run the same command again."] if is_full else []
+        lines += ["  Choose another path."] if lines[0].startswith("cannot write ") else []
         _say(lines, name=name)
         return 3 if is_full else 2
     except (click.Abort, KeyboardInterrupt):
@@ -196,18 +196,18 @@ def misuse(error: click.UsageError) -> list[str]:
         return [str(UnknownNameError("option", error.option_name, names, f"{asked} --help"))]
     param = getattr(error, "param", None)
     if isinstance(error, click.BadOptionUsage) and error.message.endswith("requires an argument."):
-        return [f"{error.option_name} needs a value after it. More: {asked} --help"]
+        return [f"{error.option_name} has no value. Details: {asked} --help"]
     if error.message.startswith("Got unexpected extra argument") and context is not None:
         usage = " ".join([asked, *context.command.collect_usage_pieces(context)])
         surplus = error.message.partition("(")[2].rstrip(").")
-        return [f"{surplus}: more than the command takes.", f"  It is written {usage}; more: {asked} --help"]
+        return [f"Unexpected argument {surplus}.", f"  Usage: {usage}. Details: {asked} --help"]
     if isinstance(error, click.MissingParameter) and param is not None and context is not None:
         usage = " ".join([asked, *context.command.collect_usage_pieces(context)])
-        return [f"{_called(param)} is missing.", f"  It is written {usage}; more: {asked} --help"]
+        return [f"{_called(param)} is missing.", f"  Usage: {usage}. Details: {asked} --help"]
     if isinstance(error, click.BadParameter) and param is not None:
         place = f"{_called(param)}: " if isinstance(param, click.Option) else ""
         return [place + _wrong_value(error.message, param.type)]
-    return [error.format_message(), f"  More: {asked} --help"]
+    return [error.format_message(), f"  Details: {asked} --help"]
 
 
 def _called(param: click.Parameter) -> str:
@@ -232,7 +232,7 @@ def _wrong_value(message: str, kind: click.ParamType[Any]) -> str:
 
 def _wrong_path(kind: str, path: str, what: str) -> str:
     if what != "does not exist":
-        return f"{path} {what.replace('directory', 'folder')}; a {_KINDS[kind]} is needed"
+        return f"{path} {what.replace('directory', 'folder')}; expected a {_KINDS[kind]}"
     there = Path(path)
     with suppress(OSError):
         for name in get_close_matches(there.name, [each.name for each in there.parent.iterdir()], n=1):
@@ -242,61 +242,61 @@ def _wrong_path(kind: str, path: str, what: str) -> str:
 
 EXAMPLES = """\b
 Examples:
-  rag-eval rank qrels.trec bm25.run old.run       which run retrieves better?
-  rag-eval evaluate agent.yaml                    how good is it; may it ship?
-  rag-eval validate evals/                        is the data sound?
-  rag-eval list metrics                           what can be measured?
-  rag-eval COMMAND --help                         more on a command"""
+  rag-eval rank qrels.trec bm25.run old.run       compare retrieval runs
+  rag-eval evaluate agent.yaml                    evaluate an agent
+  rag-eval validate evals/                        check the data
+  rag-eval list metrics                           list the metrics
+  rag-eval COMMAND --help                         explain a command"""
 
 
 # What each command does. It is ``command`` in the module of its name, which is imported when it is used, or
 # stands elsewhere.
 GROUPS: dict[str, dict[str, str]] = {
     "Make": {
-        "generate": "Make questions with exact ground truth from a folder of documents.",
+        "generate": "Generate questions from a folder of documents.",
         "convert": "Convert a dataset or another file to another format.",
-        "build": "Make the splits (QA, summaries …) from raw offline records.",
-        "validate": "Check files against their schema, for consistency and for quality.",
-        "annotate": "Mark what is right on a page: passages, answers, citations.",
-        "stats": "Show what is in a dataset: counts, lengths, labels, coverage of documents.",
-        "sample": "Show records of a dataset, drawn at random, to be read.",
-        "datasets": "List the datasets of a folder: id, version, size, what is broken.",
+        "build": "Build the splits (QA, summaries …) from offline records.",
+        "validate": "Check the schema, consistency and quality of files.",
+        "annotate": "Annotate passages, answers and citations in a browser.",
+        "stats": "Show counts, lengths and labels of a dataset.",
+        "sample": "Show random records of a dataset.",
+        "datasets": "List the datasets of a folder, with id, version and size.",
         "schema": "Print the JSON Schema of a kind of file.",
     },
     "Run": {
-        "score": "Score a file of answers, or a saved run by other metrics; no system is asked.",
-        "evaluate": "Evaluate an agent on a manifest's datasets and decide the gate.",
-        "golden": "Evaluate a system on golden sets: facts, relations, conversations …",
-        "retrieval": "Compare chunkers, embedders, stores and rerankers over a corpus.",
-        "rank": "Score retrieval runs against relevance judgements and compare them.",
-        "probe": "Send one question to an agent and show what a run would read.",
-        "benchmark": "Measure how fast a retrieval or an agent is, over time.",
+        "score": "Score saved answers or a saved run; ask no agent.",
+        "evaluate": "Evaluate an agent on its datasets and decide the gate.",
+        "golden": "Evaluate an agent on golden sets and decide the gate.",
+        "retrieval": "Compare chunkers, embedders, stores and rerankers.",
+        "rank": "Score retrieval runs against relevance judgments.",
+        "probe": "Ask an agent one question and find its reply format.",
+        "benchmark": "Measure the latency of a retriever or an agent over time.",
     },
     "Look": {
-        "show": "Show answers of a run: why they are wrong, and what was retrieved.",
-        "compare": "Show what changed between runs: answers, metrics, what is worse.",
-        "results": "List what is stored, with figures and verdict.",
-        "runs": "List the runs and their states: running, complete, incomplete, broken.",
-        "trend": "Show figures over many runs, and whether the latest is worse than expected.",
-        "report": "Write a run, a sweep or several runs compared as one HTML page.",
-        "serve": "Show everything that is stored as pages, with search, comparison and progress.",
-        "merge": "Join the shards of a run to one results file.",
-        "export": "Write a run as CSV, Excel, LaTeX …, or record it in MLflow, LangSmith …",
+        "show": "Show wrong answers of a run with their passages.",
+        "compare": "Compare the answers and metrics of runs.",
+        "results": "List saved evaluations with figures and verdicts.",
+        "runs": "List runs: running, complete, incomplete or broken.",
+        "trend": "Show metrics over many runs and test the latest run.",
+        "report": "Write a run, sweep or comparison as an HTML page.",
+        "serve": "Serve all runs and results as pages in the browser.",
+        "merge": "Merge the shards of a run into one results file.",
+        "export": "Export a run to CSV, Excel, LaTeX, MLflow, LangSmith …",
     },
     "Trust": {
-        "label": "Say of each answer of a run whether it is correct, with one key.",
-        "calibrate": "Check the metrics of a run against human labels, and correct its figures.",
-        "aa": "Show how often the gate fails an agent that did not change.",
-        "redecide": "Decide the answers of saved runs again by the present rules.",
-        "agreement": "Show how well annotators agree, and merge their annotations.",
-        "judge-card": "Measure a judge on labelled texts before you trust it, and keep its card.",
+        "label": "Label the answers of a run, one key per answer.",
+        "calibrate": "Compare the metrics of a run with human labels.",
+        "aa": "Measure how often the gate fails an unchanged agent.",
+        "redecide": "Apply the current verdict rules to saved runs.",
+        "agreement": "Measure annotator agreement and merge annotations.",
+        "judge-card": "Measure a judge on labeled texts and save its card.",
     },
     "Set up": {
-        "init": "Start a project: folders, a small dataset, annotations, configurations.",
-        "list": "Show what can be used: metrics, methods, chunkers, embedders, formats …",
-        "doctor": "Say what is installed, and what is wrong with the project.",
-        "demo": "Show everything offline, on an example that comes with the package.",
-        "completion": "Print the script with which a shell completes commands.",
+        "init": "Create a project: questions, gate, settings, workflow.",
+        "list": "List metrics, methods, chunkers, embedders, formats …",
+        "doctor": "Check the installation, the agent and the project.",
+        "demo": "Run the whole workflow offline on an example.",
+        "completion": "Print the completion script of a shell.",
     },
 }
 _ELSEWHERE = {
@@ -356,15 +356,15 @@ _START = (
 
 def signpost(groups: Mapping[str, Iterable[str]]) -> str:
     """Say where to start with what one has, and which commands there are."""
-    question = "how good is your assistant, where does it fail, and did the change help?"
-    lines = [f"rag-eval {__version__}: {question}", "", "Start with what you have"]
+    question = "measure your assistant, find its failures, test each change."
+    lines = [f"rag-eval {__version__}: {question}", "", "Where to start"]
     lines += [f"  {have:<21}  {command}" for have, command in _START]
     lines += ["", "Commands"]
     width = max(map(len, groups))
     lines += [f"  {title.lower():<{width}}  {'  '.join(names)}" for title, names in groups.items()]
     lines += [
         "",
-        "rag-eval COMMAND --help explains one. Nothing leaves this machine unless you name a URL or a model.",
+        "Help: rag-eval COMMAND --help. No data leaves this machine unless you name a URL or a model.",
     ]
     return "\n".join(lines)
 
@@ -373,7 +373,7 @@ def signpost(groups: Mapping[str, Iterable[str]]) -> str:
 @click.version_option(__version__, prog_name="rag-eval", message="%(prog)s %(version)s")
 @click.pass_context
 def program(context: click.Context) -> None:
-    """Know how good a retrieval-augmented assistant is, where it fails, and whether a change helped."""
+    """Evaluate RAG agents: measure quality, find failures, compare changes."""
     context.default_map = DefaultsByCommand()
     if context.invoked_subcommand is None:
         click.echo(signpost(GROUPS))

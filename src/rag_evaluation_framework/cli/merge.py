@@ -19,15 +19,15 @@ Examples:
 
 @click.command("merge", epilog=MERGE_EXAMPLES)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN RUN...")
-@option("--out FILE", "Results file to write: .json, .yaml, .csv or .parquet.", type=FILE, required=True)
+@option("--out FILE", "Results file to write (.json, .yaml, .csv or .parquet).", type=FILE, required=True)
 @RUNS_DIR
 @AS_JSON
 def merge_command(runs: tuple[str, ...], out: Path, runs_dir: Path, as_json: bool) -> int:
-    """Join shards: runs, sweeps, results files, folders of them, rankings, over parts of the samples.
+    """Merge shards of a run: runs, sweeps, results files, folders of them, or rankings.
 
-    The figures are those of one run over all samples, to the last digit. Runs of another system, by other
-    methods or with a sample in common are refused, with all the reasons. If the shards had a gate, it decides
-    on the whole, and the exit code says how.
+    The figures equal those of one run over all samples. Shards of different systems or methods, or with
+    samples in common, are rejected with all reasons. If the shards had a gate, it decides on the merged run
+    and sets the exit code.
     """
     from rag_evaluation_framework.results.results_document import shard_at
     from rag_evaluation_framework.results.shards import merge_evaluations
@@ -41,16 +41,16 @@ def merge_command(runs: tuple[str, ...], out: Path, runs_dir: Path, as_json: boo
         print_json(whole.to_dict())
     else:
         click.echo(whole.render(samples=False))
-        click.echo(f"\nkept in {out}")
+        click.echo(f"\nsaved in {out}")
     return 0 if whole.verdict is None else whole.verdict.exit_code
 
 
 EXPORT_EXAMPLES = """\b
 Examples:
-  rag-eval export --to csv          the latest run, every answer a row
+  rag-eval export --to csv          export the latest run, one answer per row
   rag-eval export 003 --to xlsx -o answers.xlsx
   rag-eval export nightly.results.json --to latex
-  rag-eval export 003 --to mlflow   figures, answers and page in MLflow
+  rag-eval export 003 --to mlflow   record figures, answers and page in MLflow
   rag-eval export 003 --to opentelemetry -o http://localhost:4318"""
 
 
@@ -58,27 +58,27 @@ Examples:
 @click.argument("run", required=False)
 @option(
     "--to FORMAT|TRACKER",
-    "One of csv, parquet, shards, xlsx, latex, qrels, junit, markdown, html, mlflow, wandb, langsmith, "
-    "opentelemetry.",
+    "Format or tracker: csv, parquet, shards, xlsx, latex, qrels, junit, markdown, html, mlflow, "
+    "wandb, langsmith, opentelemetry.",
     required=True,
 )
 @option(
     "-o, --out FILE|PLACE",
-    "File to write, or place of a tracker.  [default: the run's id with the ending; the tracker's own]",
+    "File to write, or location of the tracker.  [default: the run's id; the tracker's default]",
 )
 @RUNS_DIR
 def export_command(run: str | None, to: str, out: str | None, runs_dir: Path) -> None:
-    """Write RUN (an id or the end of it, a folder, a results file; by default the latest) for others to use.
+    """Export RUN (id, end of an id, folder or results file; default: the latest) for other tools.
 
-    csv and parquet have a row for each answer, xlsx a sheet of answers and one of figures, latex a table of
-    figures, qrels the grades of relevance_grade; junit, markdown and html are the reports. Spreadsheets never
-    take a text for a formula. shards are a folder of Parquet results files of 20,000 answers each, which
-    merge joins to the whole again.
+    csv and parquet have one row per answer, xlsx a sheet of answers and a sheet of figures, latex a table of
+    figures, qrels the grades of relevance_grade; junit, markdown and html are reports. Spreadsheets escape
+    text that starts like a formula. shards is a folder of Parquet results files of 20,000 answers each, for
+    `rag-eval merge`.
 
-    mlflow and wandb get a run with the figures, a table of the answers and the page; PLACE is a tracking URI
-    or a folder, and wandb stays offline unless WANDB_MODE=online. langsmith gets the samples as a dataset
-    named PLACE and an experiment with feedback. opentelemetry gets an event for each score, on the span that
-    was scored where samples come from traces; PLACE is a collector's URL or a file.
+    mlflow and wandb record a run with the figures, a table of the answers and the page; PLACE is a tracking
+    URI or a folder; wandb is offline unless WANDB_MODE=online. langsmith records the samples as a dataset
+    named PLACE and an experiment with feedback. opentelemetry records one event per score, on the scored span
+    if the samples come from traces; PLACE is a collector's URL or a file.
     """
     from rag_evaluation_framework.results.stored_runs import find_evaluation, latest_evaluations
 

@@ -88,17 +88,17 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 AS_JSON = flag("--json", "Print the result as JSON.", called="as_json")
-DETAILS = flag("--details", "Also show methods, tests, settings, and what was not scored.")
-DRY_RUN: Option[Any] = flag("--dry-run", "Check everything and show what would be done, but ask nothing.")
+DETAILS = flag("--details", "Also show methods, tests, settings and missing scores.")
+DRY_RUN: Option[Any] = flag("--dry-run", "Check files and options and show the plan; send no request.")
 RUNS_DIR = option(
     "--runs-dir",
-    "Folder in which runs are kept.  [default: runs]",
+    "Folder of the runs.  [default: runs]",
     type=FOLDER,
     default=partial(in_project, "runs"),
     show_default=False,
 )
 DIALECT = option(
-    "--format FORMAT", "Format of the dataset.  [default: recognised by its content]", called="format_"
+    "--format FORMAT", "Format of the dataset.  [default: detected from its content]", called="format_"
 )
 LATEST = "the latest"
 """What an option that may name a run says without one."""
@@ -106,7 +106,7 @@ QUESTIONS = Path("questions.eval.json")
 """Where questions are written, and looked for, where no file is named."""
 READABLE_KINDS = "Markdown, text, HTML and PDF"
 GLOB = option(
-    "--glob PATTERN", f"Which files of the folder are documents, e.g. '**/*.md'.  [default: {READABLE_KINDS}]"
+    "--glob PATTERN", f"Pattern of the document files, e.g. '**/*.md'.  [default: {READABLE_KINDS}]"
 )
 
 CONFIDENCE = option(
@@ -114,7 +114,7 @@ CONFIDENCE = option(
 )
 RESAMPLES = option(
     "--resamples",
-    "Number of random resamples behind each interval or test.",
+    "Number of resamples per interval or test.",
     type=click.IntRange(100, 10_000_000),
     default=10_000,
 )
@@ -132,7 +132,7 @@ BASE_URL = option(
     "--base-url URL", "URL of the model's OpenAI-compatible endpoint, e.g. http://localhost:8000/v1."
 )
 KEY_ENV = option(
-    "--key-env NAME", "Environment variable that holds the model's key.  [default: OPENAI_API_KEY]"
+    "--key-env NAME", "Environment variable with the model's API key.  [default: OPENAI_API_KEY]"
 )
 
 
@@ -183,14 +183,11 @@ WORKERS = with_all(settings("workers", "engine", "address"))
 
 RESUME = option(
     "--resume [RUN]",
-    "Continue this run, by default the latest; what it has finished is not asked or scored again.",
+    "Resume this run (default: the latest); finished answers are not requested or scored again.",
     is_flag=False,
     flag_value=LATEST,
 )
-ASK_DAMAGED = flag(
-    "--ask-damaged",
-    "With --resume: set damaged lines of the journal aside in a copy, and ask again what they held.",
-)
+ASK_DAMAGED = flag("--ask-damaged", "Request the samples of damaged journal lines again; needs --resume.")
 
 
 def _allow_hosts(context: click.Context, _: click.Parameter, hosts: tuple[str, ...]) -> None:
@@ -203,7 +200,7 @@ def _allow_hosts(context: click.Context, _: click.Parameter, hosts: tuple[str, .
 
 ALLOW_HOST = repeated(
     "--allow-host HOST",
-    "Connect to this link-local or metadata address anyway; may be repeated.",
+    "Link-local or metadata address to allow; may be repeated.",
     expose_value=False,
     callback=_allow_hosts,
 )
@@ -217,7 +214,7 @@ def mend_journals(given: Mapping[str, Any]) -> dict[str, Any]:
     if not given["ask_damaged"]:
         return given
     if not given["resume"]:
-        raise UsageError("--ask-damaged: expected with --resume, got it alone")
+        raise UsageError("--ask-damaged needs --resume")
     from rag_evaluation_framework.results.run_store import set_damage_aside
 
     runs = [given["resume"]] if isinstance(given["resume"], str) else given["resume"]
@@ -251,7 +248,7 @@ def told_how_to_resume(runs: Path, resume: str | None) -> Iterator[None]:
 
         for path in [Path(resume)] if resume else [each for each in run_paths(runs) if each not in before]:
             run = RunFolder.open(path, runs)
-            way_on = f"continue with:\n  {resuming_command(run.head, run.path)}"
+            way_on = f"resume with:\n  {resuming_command(run.head, run.path)}"
             click.echo(f"\nrag-eval: interrupted; {way_on}", err=True)
             raise click.exceptions.Exit(130) from None
         raise
@@ -282,15 +279,12 @@ def check_resumed_alone(given: Mapping[str, Any], choices: Mapping[str, Any]) ->
     as_lists = {name: list(value) if isinstance(value, tuple) else value for name, value in chosen.items()}
     changed = [name for name, value in as_lists.items() if began.get(named[name]) != value]
     if changed:
-        raise UsageError(f"--resume continues with what the run began with; leave out {', '.join(changed)}")
+        raise UsageError(f"--resume uses the options of the run. Remove {', '.join(changed)}.")
 
 
 TARGET: tuple[Option[Any], ...] = (
     option("--url URL", "URL of the agent, e.g. http://localhost:4000."),
-    option(
-        "--target TARGET",
-        "What to evaluate instead of a URL: module:function, answers.jsonl or openai(model=…).",
-    ),
+    option("--target TARGET", "Target instead of a URL: module:function, answers.jsonl or openai(model=…)."),
 )
 LIMITS: tuple[Option[Any], ...] = (
     *settings("sample_size", "seed", "repeats", "timeout", "run_timeout", "concurrency"),
@@ -302,33 +296,20 @@ LIMITS: tuple[Option[Any], ...] = (
     DRY_RUN,
 )
 GATE: tuple[Option[Any], ...] = (
-    option(
-        "--price-input",
-        "US dollars for a million input tokens of the target, for a dry run and --max-cost.",
-        type=Amount(0),
-    ),
-    option(
-        "--price-output",
-        "US dollars for a million output tokens of the target, for a dry run and --max-cost.",
-        type=Amount(0),
-    ),
+    option("--price-input", "US dollars per million input tokens of the target.", type=Amount(0)),
+    option("--price-output", "US dollars per million output tokens of the target.", type=Amount(0)),
     *settings("max_errors", "confidence", "min_scored", "min_resolved", "waive"),
     option(
-        "--baseline RUN",
-        "Run, results file or branch to compare with; switches the gate on, which fails if worse.",
+        "--baseline RUN", "Run, results file or branch to compare with; the gate fails if the run is worse."
     ),
     *settings("max_regressions", "ask_again", "max_drop", "on_undecided"),
-    option(
-        "--save-baseline NAME",
-        "Save this run in data/evaluation/results, so that later runs can be compared with it by "
-        "--baseline NAME; not if an answer became wrong.",
-    ),
-    flag("--force", "Save the baseline although answers became wrong."),
+    option("--save-baseline NAME", "Save this run for --baseline NAME, unless an answer became wrong."),
+    flag("--force", "Save the baseline even if answers became wrong."),
 )
 OUTPUT: tuple[Option[Any], ...] = (
-    option("--junit", "Write a JUnit XML report to this file.", type=FILE),
-    option("--markdown", "Write a Markdown report for a pull request to this file.", type=FILE),
-    flag("--all", "Show every answer that falls short in full, not the worst.", called="everything"),
+    option("--junit", "Write a JUnit XML report to FILE.", type=FILE),
+    option("--markdown", "Write a Markdown report for a pull request to FILE.", type=FILE),
+    flag("--all", "Show every wrong or partly correct answer in full.", called="everything"),
     DETAILS,
     AS_JSON,
 )
@@ -338,11 +319,7 @@ OUTPUT: tuple[Option[Any], ...] = (
 
 SCORING_OPTIONS: tuple[Option[Any], ...] = (
     *settings(*(each.name for each in declared("judge", "scoring"))),
-    option(
-        "--corpus DIR",
-        "Folder of the documents that answers cite.  [default: the dataset's own documents]",
-        type=DOCUMENTS,
-    ),
+    option("--corpus DIR", "Folder of the cited documents.  [default: those of the dataset]", type=DOCUMENTS),
     GLOB,
 )
 
@@ -417,7 +394,7 @@ _WIDTH = whole_number(
 )
 _COLOR = option(
     "--color",
-    "Whether to print in colour; auto: on a terminal, without NO_COLOR.",
+    "Print in color; auto: on a terminal, without NO_COLOR.",
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
     expose_value=False,

@@ -34,13 +34,13 @@ class _Mapped(click.ParamType):  # type: ignore[type-arg]  # generic only in the
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Mapped:
         part, sign, field = value.partition("=")
         if not sign or not part:
-            raise UsageError(f"--map: expected PART=FIELD, as in --map answer=reply; got {value!r}")
+            raise UsageError(f"--map: expected PART=FIELD, e.g. --map answer=reply, got {value!r}")
         return part.strip(), field.strip()
 
 
 NO_BLAME = option(
     "--no-blame",
-    "Do not find out why answers are wrong: retrieval or generation.",
+    "Skip the causes of wrong answers (retrieval or generation).",
     called="blame",
     flag_value=False,
     default=True,
@@ -54,16 +54,15 @@ def _each_once(context: click.Context, param: click.Parameter, mapped: Sequence[
         if parts.count(part) > 1:
             fields = " and ".join(field for each, field in mapped if each == part)
             raise UsageError(
-                f"--map: {part} is read from one field, got {fields}.\n"
-                f"  Several columns that differ in a number are written with a star: --map '{part}=context_*'"
+                f"--map: expected one field for {part}, got {fields}.\n"
+                f"  For numbered columns, use a star: --map '{part}=context_*'"
             )
     return mapped
 
 
 MAP = repeated(
     "--map",
-    "Field of the file that holds the question, answer, contexts, reference …; may be repeated.  "
-    "[default: guessed, and reported]",
+    "Part and its field in the file, e.g. answer=reply; may be repeated.  [default: guessed, and reported]",
     called="mapped",
     callback=_each_once,
     type=_Mapped(),
@@ -97,7 +96,7 @@ def print_warnings(warnings: Sequence[Issue]) -> None:
         click.echo(f"rag-eval: warning: {warning}", err=True)
     if len(warnings) > _SHOWN:
         more = counted(len(warnings) - _SHOWN, "more warning")
-        click.echo(f"rag-eval: {more}: rag-eval validate shows them all", err=True)
+        click.echo(f"rag-eval: {more}. To list all, run rag-eval validate.", err=True)
 
 
 def check_metrics(metrics: Iterable[str], runs: Iterable[Evaluation]) -> None:
@@ -113,5 +112,5 @@ def check_free(output: Path, *, force: bool) -> None:
     from rag_evaluation_framework.files.atomic import check_writable
 
     if output.exists() and not force:
-        raise UsageError(f"{output} exists; give --force to replace it, or another name")
+        raise UsageError(f"{output} already exists. Replace it with --force, or choose another name.")
     check_writable([output.parent])

@@ -65,49 +65,45 @@ _COMMON = (
 
 @click.command("probe", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("address", required=False, metavar="[URL]")
-@option("--url URL", "The same as URL alone.")
+@option("--url URL", "URL of the agent, as an option.")
 @ALLOW_HOST
-@option("--path", "Ask at this path only.")
+@option("--path", "Only path to try.")
 @option(
     "--protocol NAME",
-    "Ask in this shape only: simple, openai-compatible, openai-responses, langserve, langgraph, gradio "
+    "Only protocol to try: simple, openai-compatible, openai-responses, langserve, langgraph, gradio "
     "or dify.",
 )
-@option("--model NAME", "Model, or assistant, to name in the request.")
-@option(
-    "--body JSON", "Send this body; {{question}}, {{history}}, {{messages}} and {{thread}} are filled in."
-)
+@option("--model NAME", "Model or assistant in the request.")
+@option("--body JSON", "Request body with {{question}}, {{history}}, {{messages}} or {{thread}}.")
 @repeated(
     "--header 'NAME: VALUE'",
-    "Header to send, its value never shown; ${NAME} is an environment variable. May be repeated.",
+    "Header to send; ${NAME} is an environment variable. May be repeated.",
     called="headers",
 )
 @option("--message", "Question to send.", default="Hello, who are you?")
-@option("--answer-path PATH", "Where the reply has its answer, e.g. result.items[0].text.")
-@option("--contexts-path PATH", "Where the reply has its contexts, e.g. result.sources[*].text.")
-@option("--retrieved-path PATH", "Where the reply has the ids of retrieved documents, e.g. hits[*].doc.")
-@option("--citations-path PATH", "Where the reply has its citations.")
-@option("--usage-path PATH", "Where the reply has its token counts.")
-@option("--thread-path PATH", "Where the reply names its conversation.")
-@option("--timeout", "Seconds to wait for each reply.", type=Amount(0.1, 3600), default=60.0)
-@option(
-    "--write FILE", "Write a manifest for this agent, e.g. agent.yaml; an existing file is kept.", type=FILE
-)
-@flag("--force", "With --write: replace FILE if it exists.")
+@option("--answer-path PATH", "Path of the answer in the reply, e.g. result.items[0].text.")
+@option("--contexts-path PATH", "Path of the contexts in the reply, e.g. result.sources[*].text.")
+@option("--retrieved-path PATH", "Path of the retrieved document ids in the reply, e.g. hits[*].doc.")
+@option("--citations-path PATH", "Path of the citations in the reply.")
+@option("--usage-path PATH", "Path of the token counts in the reply.")
+@option("--thread-path PATH", "Path of the conversation id in the reply.")
+@option("--timeout", "Seconds to wait per reply.", type=Amount(0.1, 3600), default=60.0)
+@option("--write FILE", "Write a manifest for this agent to FILE, e.g. agent.yaml.", type=FILE)
+@flag("--force", "Replace an existing FILE; needs --write.")
 @AS_JSON
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
-    """Ask an agent one question in the shapes of common servers, and show what a run would read.
+    """Ask an agent one question by common protocols, and show the fields of its reply.
 
-    Stops at the first shape that is answered, and prints the manifest lines for it. Shows the status, the
-    time, the answer, contexts, citations and token counts with the field each was found in, and what to try
-    if something was not found. Exit code 3 if there is no answer.
+    Stops at the first protocol with an answer, and prints its manifest lines. Shows the status, the time, and
+    the answer, contexts, citations and token counts with their fields, and a hint for each missing part.
+    Exit code 3: no answer.
     """
     if (given["address"] is None) == (given["url"] is None):
         raise UsageError(f"expected one URL, got {'none' if given['url'] is None else 'two'}")
     url = (given["address"] or given["url"]).strip()
     if given["force"] and given["write"] is None:
-        raise UsageError("--force: expected with --write FILE, which it replaces")
+        raise UsageError("--force needs --write FILE")
     if given["write"] is not None:
         check_free(given["write"], force=given["force"])
     outcome, lines = probed(url, given)
@@ -169,7 +165,7 @@ def _candidate(given: Mapping[str, Any], url: str) -> Candidate | None:
         except ValueError as error:
             raise UsageError(f"--body: expected JSON, got {shown(given['body'])} ({error})") from None
         if not isinstance(body, dict) or not (has_question(body) or given["protocol"]):
-            raise UsageError("--body: expected an object with {{question}} in it, got another value")
+            raise UsageError("--body: expected an object with {{question}} in it, got a different value")
     is_whole = given["protocol"] is None and urlsplit(url).path.rstrip("/")
     path = "" if given["path"] is None and is_whole else given["path"]
     return Candidate(protocol=given["protocol"] or "simple", path=path, body=body)
@@ -178,7 +174,7 @@ def _candidate(given: Mapping[str, Any], url: str) -> Candidate | None:
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon:
-        raise UsageError("--header: expected 'Name: value', got a text without a colon")
+        raise UsageError("--header: expected 'Name: value', got text without a colon")
     return name.strip(), value.strip()
 
 
@@ -270,9 +266,7 @@ def _show(outcome: Probe, lines: dict[str, Any] | None, url: str, file: Path | N
     screen = new_screen()
     status = "no reply" if outcome.status is None else f"status {outcome.status}"
     method, label = outcome.candidate.method, outcome.candidate.label
-    screen.say(
-        f"{method} {outcome.address}: {status}, {outcome.elapsed_ms:.0f} ms, asked with {label}", hang=2
-    )
+    screen.say(f"{method} {outcome.address}: {status}, {outcome.elapsed_ms:.0f} ms, protocol {label}", hang=2)
     screen.gap()
     if outcome.failure is not None:
         screen.say(f"no answer   {outcome.failure}", hang=12)
@@ -284,12 +278,12 @@ def _show(outcome: Probe, lines: dict[str, Any] | None, url: str, file: Path | N
     _show_others(screen, outcome)
     if lines is not None:
         screen.gap()
-        screen.say("In a manifest:")
+        screen.say("Manifest:")
         for line in encode({"spec": {"api": lines}}).rstrip().splitlines():
             screen.say(line, indent=2, hang=len(line) - len(line.lstrip()) + 6)
     if outcome.body:
         screen.gap()
-        screen.say("The reply:")
+        screen.say("Reply:")
         for line in _unescaped(outcome.body).splitlines():
             screen.say(line)
     if lines is not None:
@@ -310,7 +304,7 @@ def _show_others(screen: Screen, outcome: Probe) -> None:
     if not others:
         return
     screen.gap()
-    screen.say(f"{counted(len(outcome.tried), 'request')} in all; the others:")
+    screen.say(f"{counted(len(outcome.tried), 'request')} sent. Other attempts:")
     for each in others:
         asked = f"{each.candidate.method} {each.address} {each.candidate.label}"
         screen.say(f"{asked}: {one_line(describe_reply(each), _TRIED_CHARACTERS)}", indent=2, hang=4)

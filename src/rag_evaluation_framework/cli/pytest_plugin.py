@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.results.evaluations import Evaluation, Row
 
 _MARKER = (
-    "rag_eval(data, **wish): what evaluate() is asked for; a test with the fixture rag_eval_answer becomes "
-    "one test for each of its answers."
+    "rag_eval(data, **wish): arguments of evaluate(); a test with the fixture rag_eval_answer runs "
+    "once per answer."
 )
 _ANSWER = "rag_eval_answer"
 
@@ -140,7 +140,7 @@ def pytest_configure(config: pytest.Config) -> None:
             for row in runs.get(dataset, evaluation).rows:
                 if row.id == sample_id:
                     return Answer(name, row)
-            return pytest.skip(f"{name} is not among the answers: the sample was not drawn")
+            return pytest.skip(f"{name} has no answer: the sample was not drawn")
 
     config.pluginmanager.register(Fixtures(), "rag_eval_fixtures")
 
@@ -156,7 +156,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker("rag_eval")
     if marker is None or not marker.args:
         raise pytest.UsageError(
-            f"{metafunc.definition.nodeid}: {_ANSWER} needs the data: @pytest.mark.rag_eval('agent.yaml')"
+            f"{metafunc.definition.nodeid}: {_ANSWER} needs data: @pytest.mark.rag_eval('agent.yaml')"
         )
     try:
         samples = _samples(found(marker.args[0], metafunc.definition.path.parent))

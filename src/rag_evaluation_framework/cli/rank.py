@@ -48,25 +48,23 @@ _COMMON = (
 )
 @options.option(
     "--rules",
-    "Whose rules for ties, missing queries and queries without relevant documents apply.",
+    "Rules for ties, missing queries and queries without relevant documents.",
     type=click.Choice(["ours", "trec_eval"]),
     default="ours",
 )
-@options.option(
-    "-l, --relevance-level", "Lowest grade that counts as relevant.", type=click.IntRange(1), default=1
-)
-@options.flag("-c, --complete", "Judged queries missing from a run count 0.")
-@options.whole_number("-M, --max-depth", "Look only at the first N documents of each query.")
-@options.flag("--totals", f"Also show {', '.join(TOTALS)}; so does -m with one of these names.")
+@options.option("-l, --relevance-level", "Lowest relevant grade.", type=click.IntRange(1), default=1)
+@options.flag("-c, --complete", "Count judged queries without results as 0.")
+@options.whole_number("-M, --max-depth", "Number of documents to read per query.")
+@options.flag("--totals", f"Also show {', '.join(TOTALS)}; -m with a name does the same.")
 @options.option(
     "--format",
-    "Format of all files.  [default: recognised by each file's content]",
+    "Format of all files.  [default: detected from the content]",
     type=click.Choice(["trec", "beir", "json"]),
 )
 @options.PAIRED_TEST
 @options.option(
     "--interval",
-    "Interval of a mean; auto is Wilson's for few or coarse scores, else the bootstrap.",
+    "Confidence interval; auto: Wilson for few or coarse scores, else bootstrap.",
     type=click.Choice(["auto", "bootstrap", "wilson", "normal"]),
     default="auto",
 )
@@ -76,22 +74,21 @@ _COMMON = (
 @options.WORKERS
 @options.option(
     "--out FILE",
-    "Also write the scores of every query to this .parquet or .arrow file, or all to .json, to merge.",
+    "File for the scores per query (.parquet, .arrow) or all results (.json, for merge).",
     type=options.FILE,
 )
-@options.flag("-q, --per-query", "Also show the scores of every query.")
+@options.flag("-q, --per-query", "Also show the scores per query.")
 @options.DETAILS
 @options.AS_JSON
 def command(
     qrels: Path, runs: tuple[Path, ...], metrics: tuple[str, ...], out: Path | None, **given: Any
 ) -> None:
-    """Score retrieval runs against the relevance judgements QRELS.
+    """Score retrieval runs against the relevance judgments QRELS.
 
-    Shows each metric's mean with its interval and, for several runs, whether the others differ from the
-    baseline: paired test, corrected for the number of tests, effect size, wins and losses. A difference is
-    significant at 1 minus the confidence level. Reads TREC files, BEIR qrels and JSON, plain or compressed
-    with gzip or Zstandard, and Parquet, in one file or in parts in a folder, or Arrow with the columns
-    query_id, doc_id and relevance or score.
+    Shows the mean of each metric with its interval and, for several runs, the difference to the baseline:
+    paired test, corrected for the number of comparisons, effect size, wins and losses. The significance
+    level is 1 minus the confidence level. Reads TREC files, BEIR qrels and JSON (also .gz or .zst), Parquet
+    (one file, or a folder of parts), and Arrow with the columns query_id, doc_id and relevance or score.
     """
     # What is imported and read stays: looking for garbage in it would take a tenth of the start.
     gc.disable()

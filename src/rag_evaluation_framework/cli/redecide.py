@@ -20,10 +20,10 @@ Examples:
 @RUNS_DIR
 @AS_JSON
 def command(runs: tuple[str, ...], runs_dir: Path, as_json: bool) -> None:
-    """Decide the answers of each RUN again, and show how the counts change.
+    """Apply the current verdict rules to the answers of each RUN, and show the changed counts.
 
-    No agent and no judge is asked. Changed verdicts are added to the run, its scores stay as they are, and
-    its gate decides again.
+    No agent or judge is asked. Changed verdicts are added to the run, its scores stay the same, and its gate
+    decides again.
     """
     from rag_evaluation_framework.judging.verdict import GRADES, name_of_state
     from rag_evaluation_framework.results.run_store import RunFolder

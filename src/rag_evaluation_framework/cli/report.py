@@ -10,26 +10,24 @@ from rag_evaluation_framework.cli.options import FILE, RUNS_DIR, flag, option
 
 EXAMPLES = """\b
 Examples:
-  rag-eval report                          the latest run, as report.html
-  rag-eval report 001 003 -o change.html   two runs, sample by sample
+  rag-eval report                          write report.html of the latest run
+  rag-eval report 001 003 -o change.html   compare two runs
   rag-eval report runs/eval_run_20261115_001 --badge badge.svg
   rag-eval report results/nightly.results.json"""
 
 
 @click.command("report", epilog=EXAMPLES)
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
-@option(
-    "-o, --out FILE", "Where to write the page.", type=FILE, default=Path("report.html"), show_default=True
-)
-@option("--badge FILE", "Also write the verdict of the last RUN as an SVG badge.", type=FILE)
-@flag("--force", "Compare runs scored by different methods anyway.")
+@option("-o, --out FILE", "HTML file to write.", type=FILE, default=Path("report.html"), show_default=True)
+@option("--badge FILE", "Write the verdict of the last RUN as an SVG badge to FILE.", type=FILE)
+@flag("--force", "Allow runs scored by different methods.")
 @RUNS_DIR
 def command(runs: tuple[str, ...], out: Path, badge: Path | None, force: bool, runs_dir: Path) -> None:
-    """Write RUN as one HTML page: verdict, figures, slices, and every sample with what was read and needed.
+    """Write RUN as one HTML page: verdict, figures, slices, and all samples with their passages.
 
-    RUN is the id of a run or its end, a folder, a results file or a branch; without one, the latest run. With
-    several, the others are compared with the first. A sweep shows recall against characters read. The page
-    opens with a double click and loads nothing from the network.
+    RUN is the id of a run or the end of its id, a folder, a results file or a branch (default: the latest
+    run). Several runs are compared with the first. The page of a sweep shows recall against characters per
+    question. You can open the page offline.
     """
     from rag_evaluation_framework.files.atomic import write_text_atomically
     from rag_evaluation_framework.reports import page as pages

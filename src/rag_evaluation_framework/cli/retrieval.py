@@ -60,7 +60,7 @@ _NOT_GIVEN_AGAIN = frozenset(
 
 EXAMPLES = """\b
 Examples:
-  rag-eval retrieval documents   five chunkers and three retrievers
+  rag-eval retrieval documents   compare five chunkers and three retrievers
   rag-eval retrieval documents --dataset questions.eval.json -k 5 -k 10 \\
       --reranker none --reranker lexical \\
       --chunker 'recursive(chunk_size=200, overlap=50)' \\
@@ -90,7 +90,7 @@ _COMMON = (
 
 def _tried(name: str, default: str) -> options.Option[Any]:
     """Return the option that names a part of the retrieval to try."""
-    told = f"{name.title()} to try; may be repeated.  [default: {default}]"
+    told = f"{name.title()} to compare; may be repeated.  [default: {default}]"
     return options.repeated(f"--{name} SPEC", told)
 
 
@@ -109,33 +109,31 @@ class _Command(LongCommand):
 @click.argument("corpus", type=DATASET_OR_NOTHING, required=False)
 @options.option(
     "--dataset FILE|ID",
-    "Dataset with the questions.  [default: CORPUS, if it is a dataset, else questions.eval.json]",
+    "Dataset with the questions.  [default: CORPUS if it is a dataset, else questions.eval.json]",
     type=DATASET_OR_NOTHING,
 )
 @options.option(
-    "--level",
-    "Level of comparison with the ground truth.  [default: the finest that the dataset allows]",
-    type=click.Choice(_LEVELS),
+    "--level", "Unit of the metrics.  [default: the finest in the dataset]", type=click.Choice(_LEVELS)
 )
-@_tried("chunker", f"{DEFAULT_CHUNKER}; with nothing named, five")
+@_tried("chunker", f"{DEFAULT_CHUNKER}; with no part named, five")
 @_tried("embedder", "hashing")
-@_tried("retriever", "dense; with nothing named, bm25, dense and fused")
+@_tried("retriever", "dense; with no part named, bm25, dense and fused")
 @_tried("store", "chroma if installed, else exact")
 @options.repeated(
     "--index SPEC",
-    "Existing index to search as it is: chroma(collection=…, path=…), "
-    "qdrant(…), pgvector(table=…), or module:name of a LangChain or LlamaIndex retriever; may be repeated.",
+    "Existing index: chroma(collection=…, path=…), qdrant(…), pgvector(table=…) or module:name; may be "
+    "repeated.",
 )
 @_tried("reranker", "none")
 @options.repeated(
-    "-k N", "Number of chunks to retrieve for a query; may be repeated.  [default: 5]", called="k", type=int
+    "-k N", "Number of chunks per question; may be repeated.  [default: 5]", called="k", type=int
 )
-@options.option("--fetch-k N", "Number of candidates given to a reranker.  [default: 4 k]", type=int)
+@options.option("--fetch-k N", "Number of candidates for a reranker.  [default: 4 k]", type=int)
 @options.option(
-    "--glob PATTERN", f"Which files of a CORPUS folder are documents.  [default: {options.READABLE_KINDS}]"
+    "--glob PATTERN", f"Pattern of the document files in CORPUS.  [default: {options.READABLE_KINDS}]"
 )
-@options.option("--rank-by METRIC", "Metric that orders the table.  [default: recall at the level]")
-@options.option("--cache DIR", "Folder in which embeddings are kept for later runs.", type=_PATH)
+@options.option("--rank-by METRIC", "Metric to rank the setups by.  [default: recall at the level]")
+@options.option("--cache DIR", "Folder to cache embeddings in.", type=_PATH)
 @options.repeated(
     "--config FILE",
     "Configuration file (.config.yaml) or pattern; options take precedence over it.",
@@ -150,18 +148,17 @@ class _Command(LongCommand):
 @options.option(
     "--seed", "Random seed; the same seed gives the same results.  [default: 0]", type=click.IntRange(0)
 )
-@options.flag("--per-query", "With --json: also print the scores of every query.")
+@options.flag("--per-query", "Also print the scores per query; needs --json.")
 @options.DETAILS
 @options.AS_JSON
 def command(configs: tuple[str, ...], runs_dir: Path, resume: str | None, **given: Any) -> int:
-    """Compare how well chunkers, embedders, retrievers and rerankers find what the questions need in CORPUS.
+    """Compare chunkers, embedders, retrievers and rerankers by the passages they retrieve from CORPUS.
 
-    CORPUS is a folder of documents, or a dataset that holds its documents (a BEIR folder, an .eval.json).
-    Retrievers are dense, bm25 and fused; the reranker none leaves the order as it is. If no part is named,
-    five chunkers and three retrievers are compared. Every combination is evaluated; texts are embedded once
-    and documents split once per chunker. Prints a ranked table for each k with intervals, and says which
-    differences from the best are significant. Each combination is a run in the folder of the sweep; a sweep
-    that was stopped continues with the same options and --resume.
+    CORPUS is a folder of documents, or a dataset with documents (a BEIR folder, an .eval.json). Retrievers
+    are dense, bm25 and fused; the reranker none keeps the order. The default compares five chunkers and three
+    retrievers. Every setup is evaluated; each text is embedded once, and each chunker splits the documents
+    once. Prints a ranked table with intervals per k, and the significant differences to the highest recall.
+    Each setup is a run in the folder of the sweep. To resume a sweep, use the same options and --resume.
     """
     # Imported here, not above: numpy and what stands on it should not slow down --help.
     from rag_evaluation_framework.evaluation.grid_runs import sweep_document, write_sweep
@@ -189,7 +186,7 @@ def command(configs: tuple[str, ...], runs_dir: Path, resume: str | None, **give
     from rag_evaluation_framework.reports.evaluation_blocks import resuming_command
 
     command = None if sweep.folder is None else resuming_command(sweep.head, sweep.folder)
-    click.echo(f"rag-eval: {sweep.outcome.reason or 'interrupted'}; continue with:\n  {command}", err=True)
+    click.echo(f"rag-eval: {sweep.outcome.reason or 'interrupted'}; resume with:\n  {command}", err=True)
     return 130 if sweep.outcome.interrupted else 3
 
 
@@ -312,7 +309,7 @@ def retrieval_inputs(asked: Mapping[str, Any]) -> tuple[Corpus, Dataset | Path]:
 
     path, questions = Path(asked["corpus"]), asked.get("dataset")
     if not path.exists():
-        raise UsageError(f"corpus: expected documents or a dataset, got nothing at {path}")
+        raise UsageError(f"corpus: there is no file or folder {path}")
     try:
         dialect = recognise(path)
     except InputError:
@@ -322,11 +319,13 @@ def retrieval_inputs(asked: Mapping[str, Any]) -> tuple[Corpus, Dataset | Path]:
             questions = options.QUESTIONS
         if questions is None:
             message = f"--dataset: expected a file of questions, because {path} holds none and there is no "
-            raise UsageError(f"{message}{options.QUESTIONS}\n  Make it: rag-eval generate {path}") from None
+            raise UsageError(
+                f"{message}{options.QUESTIONS}\n  Generate questions: rag-eval generate {path}"
+            ) from None
         return Corpus.from_folder(path, asked.get("glob")), questions
     holder = with_annotated_truth(dialect.read(path), path)
     if not holder.documents:
-        raise UsageError(f"corpus: expected documents, got {path}, a dataset without any")
+        raise UsageError(f"corpus: expected documents, got {path}, a dataset without documents")
     if questions is not None and not (asked["asks_its_own"] and holder.samples):
         return Corpus(holder.documents), questions
     return Corpus(holder.documents), replace(holder, dataset_id=holder.dataset_id or path.name)

@@ -43,31 +43,30 @@ _COMMON = (
 
 @click.command("score", cls=LongCommand, common=_COMMON, epilog=EXAMPLES)
 @click.argument("answers", required=False, metavar="[FILE|RUN]", shell_complete=options.completed_as_file)
-@options.metrics_option("Score by this metric; may be repeated.  [default for a file: what its rows allow]")
+@options.metrics_option(
+    "Metric to compute; may be repeated.  [default for a file: all that its fields allow]"
+)
 @MAP
 @options.repeated(
     "--threshold METRIC=NUMBER",
-    "Of a file: exit with 1 where a figure misses this, e.g. faithfulness=0.9; may be repeated.",
+    "Threshold of a file's metric, e.g. faithfulness=0.9; exit 1 if missed; may be repeated.",
     called="thresholds",
 )
 @options.option(
     "--dataset FILE",
-    "Dataset of the run, or what is expected of traces.  [default: the file recorded in the run]",
+    "Dataset of the run, or of the traces.  [default: the file recorded in the run]",
     type=DATASET,
 )
-@options.option("--since TIME", "Only traces that began at this time or later, e.g. 2026-11-16.")
-@options.option("--until TIME", "Only traces that began before this time, e.g. 2026-11-16T08:30Z.")
-@options.repeated("--service NAME", "Only traces of this service; may be repeated.", called="services")
-@options.repeated(
-    "--where ATTRIBUTE=VALUE", "Only traces with a span that has this attribute; if repeated, all must match."
-)
-@options.whole_number("--sample", "Only N, drawn at random (--seed).", called="sample_size")
+@options.option("--since TIME", "Earliest start of the traces, e.g. 2026-11-16.")
+@options.option("--until TIME", "End of the period of the traces, e.g. 2026-11-16T08:30Z.")
+@options.repeated("--service NAME", "Service of the traces; may be repeated.", called="services")
+@options.repeated("--where ATTRIBUTE=VALUE", "Span attribute of the traces; if repeated, all must match.")
+@options.whole_number("--sample", "Number of traces or rows to use, drawn at random.", called="sample_size")
 @options.DIALECT
 @options.RUNS_DIR
 @options.option(
     "--out FILE",
-    "Write the results of every sample to this .json, .yaml, .csv or .parquet file; .shards makes a "
-    "folder of Parquet files of 20,000 samples each.",
+    "File for the results (.json, .yaml, .csv, .parquet); .shards writes Parquet files of 20,000 samples.",
     type=options.FILE,
 )
 @options.RESUME
@@ -81,12 +80,12 @@ _COMMON = (
 @options.AS_JSON
 @options.scoring_options
 def command(answers: str | None, out: Path | None, **given: Any) -> int:
-    """Score the answers in FILE, or those in the journal of RUN; without either, those of the latest run.
+    """Score the answers in FILE or of RUN (default: the latest run).
 
-    FILE is JSON, JSON lines, CSV, Parquet or Excel, or traces in OTLP JSON, or a folder of them. Which field
-    holds what is guessed and reported first; the run is kept. RUN is an id or any end of it, or a path. It is
-    not changed: what is expected of each sample is read from its dataset, which may have grown since, but
-    must still contain the samples of the run as they were.
+    FILE is JSON, JSON lines, CSV, Parquet, Excel, traces in OTLP JSON, or a folder of these. Fields are
+    guessed and reported first; the scores are saved as a run. RUN is an id, the end of an id, or a path. It
+    is not changed: references come from its dataset, which may have new samples, but must contain the
+    samples of the run unchanged.
 
     Exit code 0: scored; 1: a --threshold is missed; 2: wrong usage or data; 3: the run is incomplete, or a
     metric has no score because scoring failed; 130: interrupted.
@@ -104,15 +103,15 @@ def command(answers: str | None, out: Path | None, **given: Any) -> int:
     else:
         _check_there(answers, given["runs_dir"])
         if given["resume"] or given["ask_damaged"]:
-            raise UsageError("--resume: expected a file of answers too: rag-eval score FILE --resume [RUN]")
+            raise UsageError("--resume needs the file of answers: rag-eval score FILE --resume [RUN]")
         if given["dry_run"]:
             raise UsageError("--dry-run: expected a file of answers, got a run")
         if given["mapped"]:
-            raise UsageError("--map: a run knows its fields; expected a file of answers")
+            raise UsageError("--map: expected a file of answers, got a run")
         if chosen := [name for name in _OF_FILES if given[name]]:
             names = {"services": "service", "sample_size": "sample", "thresholds": "threshold"}
             option = "--" + names.get(chosen[0], chosen[0])
-            raise UsageError(f"{option}: a run is scored whole; expected a file of answers or traces")
+            raise UsageError(f"{option}: expected a file of answers or traces, got a run")
         evaluation = _score_run(answers, given)
     if out is not None:  # after the figures are shown: a full disk must not hide them
         out.parent.mkdir(parents=True, exist_ok=True)

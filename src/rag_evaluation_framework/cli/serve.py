@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  rag-eval serve                     the runs and results of this project
-  rag-eval serve nightly/runs        the runs of a folder
+  rag-eval serve                     show the runs and results of this project
+  rag-eval serve nightly/runs        show the runs of a folder
   rag-eval serve --no-open --port 8000"""
 
 
@@ -28,11 +28,11 @@ Examples:
 @PORT
 @NO_OPEN
 def command(folder: Path, port: int, no_open: bool) -> None:
-    """Show everything that is stored in DIR, a project or a folder of runs, as pages in the browser.
+    """Show all runs and results of DIR, a project or a folder of runs, in the browser.
 
-    A list of the results with their figures and verdicts, which can be searched; the report of each;
-    comparisons of any two; and the progress of running ones. Nothing can be changed on these pages. They are
-    served on 127.0.0.1 to whoever has the printed address. Ctrl-C stops it.
+    You can search the results by figures and verdicts, read each report, compare two runs and follow running
+    ones. The pages are read-only and served on 127.0.0.1 to everybody with the printed address. To stop the
+    server, press Ctrl-C.
     """
     from rag_evaluation_framework.adapters.local_server import LocalServer
     from rag_evaluation_framework.reports.stored_pages import StoredPages

@@ -32,7 +32,7 @@ Examples:
   rag-eval show 001 --not-judged
   rag-eval show 001 --worst 5 --metric claim_recall
   rag-eval show 001 --sample 3 --sample q017
-  rag-eval show --missed   questions of the latest sweep that nothing found
+  rag-eval show --missed   inspect questions of the latest sweep
   rag-eval show 001 --slice tag=fares --json"""
 
 _SHOWN = 10
@@ -49,27 +49,25 @@ _KINDS: dict[str, tuple[str, _Holds]] = {
 @click.argument("run", required=False)
 @flag("--failed", "Show the wrong and partly correct answers.")
 @flag("--not-judged", "Show the answers that were not judged.", called="unjudged")
-@flag("--flagged", "Show the answers that may contain unsupported text.")
-@flag("--missed", "Show the questions whose needed text was not retrieved.")
+@flag("--flagged", "Show the flagged answers.")
+@flag("--missed", "Show the questions with a retrieval miss.")
 @whole_number("--worst", "Show the N answers with the lowest scores.")
-@repeated(
-    "--sample ID", "Show this answer, by its id or the line of its file; may be repeated.", called="samples"
-)
-@option("-m, --metric NAME", "The metric that --worst goes by.")
+@repeated("--sample ID", "Id of an answer, or its line in the file; may be repeated.", called="samples")
+@option("-m, --metric NAME", "Metric to sort by, with --worst.")
 @option(
     "--slice KIND=VALUE",
-    "Only answers of this tag, category, difficulty, query_type or document, e.g. tag=fares.",
+    "Tag, category, difficulty, query_type or document of the answers, e.g. tag=fares.",
     called="slice_by",
 )
-@flag("--all", f"Show all of them, not only the first {_SHOWN}.", called="everything")
+@flag("--all", f"Show all answers, not only the first {_SHOWN}.", called="everything")
 @RUNS_DIR
 @AS_JSON
 def command(run: str | None, runs_dir: Path, metric: str | None, **given: Any) -> None:
     """Show answers of RUN: question, expected answer, answer, verdict and the retrieved passages in order.
 
-    RUN is the id of a run or any end of it, the path of its folder or a results file; without it, the latest.
-    Without an option, the wrong and partly correct answers are shown, else those that were not judged, else
-    those with the lowest scores.
+    RUN is the id of a run, the end of its id, its folder or a results file (default: the latest run). The
+    default is the wrong and partly correct answers; if none, the answers that were not judged, then the
+    lowest scores.
     """
     from rag_evaluation_framework.reports.json_report import evaluation_document
 
@@ -189,7 +187,11 @@ def _missed_by_all(sweep: Evaluation) -> tuple[str, list[tuple[str, Row]]]:
 
     missed = set(found_by_none(sweep))
     name, best = next(iter(sweep.parts.items()))
-    told = "{0} found by no combination" if missed else "every question was found by some combination"
+    told = (
+        "{0}: no setup retrieved the expected passage"
+        if missed
+        else ("Every question has a setup that retrieved its expected passage.")
+    )
     return told, [(name, row) for row in best.rows if row.id in missed]
 
 
@@ -229,8 +231,8 @@ def _show(evaluation: Evaluation, title: str, rows: list[tuple[str, Row]], *, ev
         found = describe_whole_case(name, row, thresholds.get(part, ()), documents=evaluation.documents)
         screen.draw(found)
     if not rows and not title:
-        screen.say("nothing to show")
+        screen.say("No answer matches.")
     screen.gap()
     if len(rows) > _SHOWN and not everything:
-        screen.say(f"{counted(len(rows) - _SHOWN, 'more')}: --all shows them".replace("mores", "more"))
+        screen.say(f"{counted(len(rows) - _SHOWN, 'more')}. To show all, use --all.".replace("mores", "more"))
     show(screen)

@@ -16,7 +16,7 @@ EXAMPLES = """\b
 Examples:
   rag-eval trend
   rag-eval trend --dataset passengers -m faithfulness
-  rag-eval trend --fail-on worse                    in CI, after the run"""
+  rag-eval trend --fail-on worse                    fail a CI job"""
 
 
 def _results_directory() -> Path:
@@ -26,12 +26,12 @@ def _results_directory() -> Path:
 
 
 @click.command("trend", epilog=EXAMPLES)
-@option("--dataset NAME", "Runs over this dataset.  [default: that of the latest run]")
-@metrics_option("Only this metric; may be repeated.")
+@option("--dataset NAME", "Dataset of the runs.  [default: that of the latest run]")
+@metrics_option("Metric to show; may be repeated.")
 @option("--fail-on", "Exit with 1 if a metric is worse than expected.", type=click.Choice(["worse"]))
 @option(
     "--results-dir DIR",
-    "Folder of results files, read beside the runs.  [default: data/evaluation/results]",
+    "Folder of results files to include.  [default: data/evaluation/results]",
     type=FOLDER,
     default=_results_directory,
     show_default=False,
@@ -41,17 +41,16 @@ def _results_directory() -> Path:
 def command(
     metrics: tuple[str, ...], fail_on: str | None, results_dir: Path, runs_dir: Path, **given: Any
 ) -> int:
-    """Show the figures of all complete runs over a dataset, and whether the latest run has got worse.
+    """Show the figures of all complete runs over a dataset, and test whether the latest got worse.
 
-    A metric is worse if it lies beyond the bad end of the 95 % prediction interval of the earlier runs over
-    the same dataset, be its questions the same or others, by the same method. Fewer than 8 of them are too
-    few; runs of fewer than 10 samples do not count.
+    A metric is worse if it is outside the 95% prediction interval of at least 8 earlier runs over the same
+    dataset (same or changed questions) by the same method. Runs of fewer than 10 samples do not count.
 
-    Exit code 0 whatever is found, unless --fail-on worse; 2: wrong usage, or no run.
+    Exit code 0: tested; 1: worse, with --fail-on worse; 2: wrong usage, or no run.
     """
     is_default = click.get_current_context().get_parameter_source("results_dir") is ParameterSource.DEFAULT
     if not is_default and not results_dir.is_dir():
-        told = f"--results-dir: there is no folder {results_dir}. Leave it out to read the runs alone."
+        told = f"--results-dir: there is no folder {results_dir}. Remove it to read the runs only."
         raise UsageError(told)
     from rag_evaluation_framework.reports.history_blocks import describe_trends
     from rag_evaluation_framework.reports.messages.history_sentences import trend_sentence

@@ -38,13 +38,11 @@ _PATH = DATASET_OR_NOTHING
 
 @click.command("validate", epilog=EXAMPLES)
 @click.argument("paths", type=_PATH, nargs=-1, required=True, metavar="FILE [FILE2 …]")
-@option(
-    "--format NAME", "Format of the files.  [default: recognised by each file's content]", called="format_"
-)
-@flag("--lenient", "Require only the minimum of a dataset, annotation or result.")
+@option("--format NAME", "Format of the files.  [default: detected from the content]", called="format_")
+@flag("--lenient", "Require only the mandatory fields of a dataset, annotation or result.")
 @option(
     "--against MANIFEST",
-    "Older manifest to compare with: no split may have lost more than 10 %.",
+    "Older manifest; no split may have lost more than 10% of its records.",
     type=EXISTING_FILE,
 )
 @MAP
@@ -54,10 +52,11 @@ def command(
 ) -> int:
     """Check each FILE, or all the evaluation data in a folder.
 
-    Reports every problem with file, line, path and a stable code. Exit code 0, or 2 if there is an error;
-    warnings do not fail. The answer keys of golden sets are scored by their own metrics, as if they were
-    answers. For rows in no known format, the fields are guessed and reported. Any file may be
-    compressed with gzip or Zstandard.
+    Reports every problem with file, line, path and a stable code. The expected answers of golden sets are
+    scored by their own metrics. For rows in an unknown format, the fields are guessed and reported. Files may
+    be compressed with gzip or Zstandard.
+
+    Exit code 0: no errors (warnings are allowed); 2: errors.
     """
     from rag_evaluation_framework.datasets.validation import checked_files
 
@@ -101,7 +100,7 @@ def _print_text(checked: Iterator[CheckedFile]) -> Counter[str]:
     verdict = "" if counts["error"] else "valid: "
     click.echo(f"{verdict}{' and '.join(found)} in {counted(files, 'file')}")
     if files == 1 and (options := _read_as_it_is(called, counts["error"])):
-        click.echo(f"next: correct the file, or read it as it is with {options}")
+        click.echo(f"Next: correct the file, or pass {options}")
     return counts
 
 

@@ -293,7 +293,7 @@ def _near_duplicates(parts: _Parts) -> Iterator[Issue]:
     from rag_evaluation_framework.text.shingles import near_duplicates
 
     for earlier, later, similarity in near_duplicates([text for _, text in asked]):
-        likeness = "a duplicate of" if similarity == 1 else f"a text {similarity:.0%} similar to"
+        likeness = "a duplicate of" if similarity == 1 else f"text {similarity:.0%} similar to"
         found = f"{likeness} {asked[earlier][0]}: {shown(asked[later][1])}"
         place = f"{asked[later][0]}.query_text"
         yield Issue("near-duplicate-question", "a unique question", found, place, "warning")

@@ -617,7 +617,5 @@ def shape(value: Any) -> str:
         return f"an object with {', '.join(names)}" if names else "an empty object"
     if isinstance(value, Events):
         last = shape(value.values[-1]) if value.values else "nothing"
-        return f"a stream of {counted(len(value.values), 'event')}, the last {last}"
-    return (
-        "a list" if isinstance(value, list) else "a text" if isinstance(value, str) else type(value).__name__
-    )
+        return f"a stream of {counted(len(value.values), 'event')}, last event {last}"
+    return "a list" if isinstance(value, list) else "text" if isinstance(value, str) else type(value).__name__

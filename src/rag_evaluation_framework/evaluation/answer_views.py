@@ -268,7 +268,7 @@ class NuggetsReader(AnswerReader):
     def unknown(self) -> str | None:
         if self._given is not None or any(text.strip() for text in self._sources):
             return None
-        return "the sample has no nuggets, and neither a reference nor reference contexts to make them from"
+        return "the sample has no nuggets, reference or reference contexts"
 
     @property
     def _sources(self) -> list[str]:

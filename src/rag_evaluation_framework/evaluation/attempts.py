@@ -302,7 +302,7 @@ class OutageWatch:
             return None
         self._turned_away.append(error.kind)
         if self.in_doubt and len(self._turned_away) == TURNED_AWAY_SAMPLES:
-            return f"the target turned away the first {TURNED_AWAY_SAMPLES} samples ({error})"
+            return f"the agent rejected the first {TURNED_AWAY_SAMPLES} requests ({error})"
         return None
 
 

@@ -45,7 +45,9 @@ def score_batch(
     check_scorers(scorers)
     added = [*(scorer.name for scorer in scorers), NOT_SCORED]
     if taken := [name for name in added if name in table.column_names]:
-        raise UsageError(f"table: the column {taken[0]!r} already exists; score_batch adds it")
+        raise UsageError(
+            f"table: the column {taken[0]!r} already exists. Rename it; score_batch adds this column"
+        )
     rows = [_scored(sample, scorers) for sample in _samples(table, map)]
     for place, scorer in enumerate(scorers):
         values = arrow.array([row[place].value for row in rows], arrow.float64())

@@ -212,7 +212,7 @@ def run_benchmark(
                 asyncio.run(_asked_again(plan.target, samples, watch))
                 answers = _Answers(plan.target.name, watch.responses)
                 plan = replace(plan, target=answers)
-        on_step("scoring the answers")
+        on_step("Scoring the answers")
         evaluation = run(replace(plan, runs_directory=Path(folder), kept=None))
         document = plan.secrets.mask_value(results_document(evaluation))
     timed = watch.timed(None if remote else meter.usage)
@@ -235,8 +235,11 @@ class _Watch:
 
     def begin(self, repetition: int) -> None:
         """Begin a repetition; the one of number 0 is to warm up."""
-        told = f"asking {counted(self.questions, 'question')}: {repetition:,} of {self.effort.repetitions:,}"
-        self._on_step(told if repetition else "warming up")
+        told = (
+            f"Asking {counted(self.questions, 'question')}: repetition {repetition:,} of "
+            f"{self.effort.repetitions:,}"
+        )
+        self._on_step(told if repetition else "Warming up")
         self._of_this, self._begun = 0, time.perf_counter()
 
     def took(self, seconds: float, answers: int = 1) -> None:
@@ -254,7 +257,7 @@ class _Watch:
         seconds = time.perf_counter() - self._begun
         if not self._of_this and (repetition or self.effort.warmup):
             error = self._last_error
-            told = f"{self.asked} does not answer: {error.message}\n  Nothing was measured."
+            told = f"no answer from {self.asked}: {error.message}\n  Nothing was measured."
             raise ModelOutageError(error.kind, told)
         if repetition:
             self._seconds.append(seconds)

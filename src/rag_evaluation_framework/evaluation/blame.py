@@ -106,7 +106,7 @@ class _Case(msgspec.Struct, frozen=True, dict=True, weakref=True):
 
     def _find_cause(self, verdict: AnswerVerdict) -> Blame | None:
         if language := unmeasured_language(self.sample, self.answer):
-            return Blame("unknown", f"words were not measured on {language}")
+            return Blame("unknown", f"word overlap is not validated for {language}")
         if may_be_declined(self.sample):  # no text has what such a reference says
             return None
         wanted, truth = self.expected_points, self.truth
@@ -117,7 +117,7 @@ class _Case(msgspec.Struct, frozen=True, dict=True, weakref=True):
         elif lacking or not wanted.points or verdict.is_contradiction:
             wrong = _wrong(wanted, lacking)
         else:
-            return self._find_wrong_citation() or Blame("unknown", "words do not tell what the answer lacks")
+            return self._find_wrong_citation() or Blame("unknown", "word overlap finds no missing statement")
         why = f"{wrong}; {truth.why}"
         if truth.is_retrieved is None:
             return Blame("unknown", why, _evidence(lacking))
@@ -126,7 +126,7 @@ class _Case(msgspec.Struct, frozen=True, dict=True, weakref=True):
             if absent or not lacking or find_doubt(wanted, lacking, self.texts, self._exchange) is not None:
                 evidence = _evidence(absent) or tuple(map(BlameEvidence, truth.missing))
                 return Blame("cut_passage" if truth.is_cut else "retrieval_missed", why, evidence)
-            why += ", yet what was retrieved has it"
+            why += ", but a retrieved passage contains it"
         if verdict.is_contradiction:
             return Blame("contradicted", why, _evidence(lacking))
         if truth.is_retrieved and truth.doubt:
@@ -163,7 +163,7 @@ class _Case(msgspec.Struct, frozen=True, dict=True, weakref=True):
         if closed := [each.issue for each in cited.counted.opened if each.issue and each.is_resolved]:
             return Blame("wrong_citation", f"a citation cannot be opened: {closed[0]}")
         if astray := _astray(cited):
-            why = "what the answer cites does not bear it out"
+            why = "the cited passage does not support the answer"
             return Blame("wrong_citation", why, tuple(map(BlameEvidence, astray)))
         return None
 
@@ -187,7 +187,7 @@ def _astray(cited: CitationVerdicts) -> list[str]:
 def _wrong(wanted: ExpectedPoints, lacking: Sequence[Point]) -> str:
     if not lacking:
         return "the answer contradicts its reference" if wanted.points else "the answer is wrong"
-    told = f"the answer lacks {len(lacking)} of {len(wanted.points)} {wanted.what}"
+    told = f"the answer is missing {len(lacking)} of {len(wanted.points)} {wanted.what}"
     told_wrongly = sum(point.label == "contradicted" for point in lacking)
     return f"{told}, {told_wrongly} {wanted.denied}" if told_wrongly else told
 
@@ -203,7 +203,7 @@ def find_blame(
     try:
         return None if verdict is None else _Case(sample, result.response, documents).find_blame(verdict)
     except Exception as error:  # noqa: BLE001 - one odd text must not end a run whose scores are made
-        return Blame("unknown", f"finding the cause broke: {described(error)}")
+        return Blame("unknown", f"finding the cause failed: {described(error)}")
 
 
 class Blaming(msgspec.Struct, frozen=True):

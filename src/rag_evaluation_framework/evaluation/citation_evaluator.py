@@ -170,7 +170,7 @@ class CitationEvaluator:
             **parts,
             "weights": dict(weights),
             "because": [
-                f"{part} is {value:.3f} and counts {weights[part]:.2f}: "
+                f"{part} is {value:.3f} (weight {weights[part]:.2f}): "
                 + self._lacking(part, verdicts, consistent)
                 for part, value in parts.items()
                 if value is not None and value < 1 and weights[part]
@@ -184,10 +184,14 @@ class CitationEvaluator:
             alone = (
                 f"{spans.unpaired_true} true and {spans.unpaired_predicted} cited spans have no counterpart"
             )
-            return alone if spans.unpaired_true or spans.unpaired_predicted else "spans end elsewhere"
+            return (
+                alone
+                if spans.unpaired_true or spans.unpaired_predicted
+                else ("the spans have different ends")
+            )
         if part == "citation_validity":
             issues = [each.issue for each in verdicts.compared.opened if each.issue is not None]
-            return "; ".join(map(str, issues)) or "nothing is cited"
+            return "; ".join(map(str, issues)) or "the answer has no citations"
         answer, is_rate = verdicts.response.text or "", part == "no_hallucination"
         doubted = [
             each
@@ -203,9 +207,7 @@ def _warn_of_unopened(sample: Sample, texts: CitableTexts) -> None:
     issues = [texts.opened(each).issue for each in sample.relevant_spans] if texts else []
     if issues and None not in issues:
         problems = "; ".join(map(str, issues))
-        warnings.warn(
-            f"the query's own citations cannot be opened in the documents: {problems}", stacklevel=3
-        )
+        warnings.warn(f"the documents do not contain the query's true citations: {problems}", stacklevel=3)
 
 
 def _quality(verdicts: CitationVerdicts) -> dict[str, Any]:
@@ -271,7 +273,7 @@ def _hallucinations(verdicts: CitationVerdicts, consistent: list[bool]) -> dict[
 def _weights(given: Any) -> dict[str, float]:
     """Read the weights; a part that is not named counts nothing."""
     if not isinstance(given, Mapping):
-        raise invalid("weights", f"a weight for each of {', '.join(OVERALL_WEIGHTS)}", given)
+        raise invalid("weights", f"weights by name ({', '.join(OVERALL_WEIGHTS)})", given)
     for name, weight in given.items():
         if name not in OVERALL_WEIGHTS:
             raise UnknownNameError("weight", str(name), list(OVERALL_WEIGHTS))
@@ -288,13 +290,13 @@ def _support(given: Any, judge: Any) -> SupportMethod:
         if not isinstance(judge, Judge):
             raise invalid("judge", "a Judge", judge)
         if given is not None:
-            raise invalid("support", "none beside a judge", given)
+            raise invalid("support", "no support method if a judge is given", given)
         return JudgeSupport(judge)
     if given is None or given == "lexical":
         return LexicalSupport()
     if isinstance(given, SupportMethod):
         return given
-    raise invalid("support", "'lexical' or an object that supports claims", given)
+    raise invalid("support", "'lexical' or a support method", given)
 
 
 def _is_share(value: object) -> bool:
@@ -308,7 +310,7 @@ def _sources(given: Any) -> tuple[Sequence[Document], tuple[str, ...]]:
     if isinstance(given, Mapping):
         return [_document(name, value, f"documents[{shown(name)}]") for name, value in given.items()], ()
     if isinstance(given, str) or not isinstance(given, Sequence):
-        raise invalid("documents", "documents by id, a list of them or a corpus", given)
+        raise invalid("documents", "documents by id, a list of documents or a corpus", given)
     if all(isinstance(each, str) for each in given):
         return (), tuple(given)
     return [_document(None, value, f"documents[{n}]") for n, value in enumerate(given)], ()
@@ -336,7 +338,7 @@ def _sample(given: Any) -> Sample:
         return given
     query = {"query_text": given} if given is None or isinstance(given, str) else given
     if not isinstance(query, Mapping):
-        raise invalid("query", "a question, a query of a dataset or a sample", given)
+        raise invalid("query", "a question, a query or a sample", given)
     question, reference = query.get("query_text"), query.get("ground_truth_answer")
     citations: Any = query.get("citations") or []
     return Sample(

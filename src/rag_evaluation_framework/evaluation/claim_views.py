@@ -27,8 +27,8 @@ from rag_evaluation_framework.text.normalisation import cache_texts
 from rag_evaluation_framework.text.numbers import Number, number_set, quantities, readings
 from rag_evaluation_framework.text.tokens import content_keys, content_tokens
 
-_NOTHING_CITED = "the answer cites nothing"
-_NOTHING_READ = "the answer cites nothing that can be read"
+_NOTHING_CITED = "the answer has no citations"
+_NOTHING_READ = "the answer has no readable citations"
 _KEPT_TEXTS = 256
 
 # Which flags of a report on citations are about its sentences, and under which name those set are counted.
@@ -87,7 +87,7 @@ class ClaimsReader(Reader):
     @property
     def reference_unclaimed(self) -> str | None:
         is_bare = not without_citations(self.sample.reference or "").strip()
-        return "the reference claims nothing" if is_bare or not self.on.reference_claims else None
+        return "the reference has no claims" if is_bare or not self.on.reference_claims else None
 
     @property
     def uncompared(self) -> str | None:
@@ -99,7 +99,7 @@ class ClaimsReader(Reader):
     def unsought(self) -> str | None:
         if self.method == "judge" or self.on.sought_claims:
             return None
-        return f"nothing to look for in the contexts: {self.on.no_claims_because}"
+        return f"no claims to check against the contexts: {self.on.no_claims_because}"
 
     @found_once
     def _ratings(self) -> ContextRatings:
@@ -127,7 +127,7 @@ class ClaimsReader(Reader):
             counted += len(words) + len(numbers)
             new += [[claim.start + start, claim.start + end] for start, end in added]
         if not counted:
-            raise NoValueError("the answer has neither content words nor numbers")
+            raise NoValueError("the answer has no content words or numbers")
         return counted, sorted(new)
 
     def details(self, shows: tuple[str, ...], metric: BoundMetric) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def _local_file(name: str, folder: Path) -> Path:
         )
     if not found:
         raise MissingDatasetError(
-            f"there is no file {name}, and no dataset of that name in {folder}.\n"
+            f"there is no file {name}, and no dataset of this name in {folder}.\n"
             f"  To read it from LangSmith, set {API_KEYS[0]}."
         )
     return found[0]
@@ -92,7 +92,7 @@ EXPERIMENT_HOSTS.register("langsmith", "rag_evaluation_framework.adapters.langsm
 def is_recorded(dataset: Dataset, wish: bool | None) -> bool:
     """Tell whether runs of a dataset become experiments; without a wish, those of hosted datasets do."""
     if wish and not isinstance(dataset, HostedDataset):
-        raise UsageError("an experiment needs a dataset in LangSmith. Pass the name of the dataset")
+        raise UsageError("an experiment needs a dataset in LangSmith. Pass the name of the dataset.")
     if wish is not None:
         return wish
     return isinstance(dataset, HostedDataset) and os.environ.get(NO_TRACKING, "").lower() != "false"

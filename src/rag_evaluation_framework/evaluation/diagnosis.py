@@ -58,27 +58,27 @@ _SECONDS = 10.0
 _LITTLE_ROOM = 1 << 30
 _OF_DEVELOPERS = frozenset({"test", "vendors", "dev", "bench"})
 EXTRAS = {
-    "chonkie": "chunkers of Chonkie",
-    "chroma": "Chroma as a store; without it vectors are searched exactly",
+    "chonkie": "Chonkie's chunkers",
+    "chroma": "Chroma as a vector store (default: exact search)",
     "cohere": "Cohere's embedders and rerankers",
-    "faiss": "FAISS as a store",
-    "hdf5": "benchmark files as HDF5",
-    "lancedb": "LanceDB as a store",
+    "faiss": "FAISS as a vector store",
+    "hdf5": "benchmark files in HDF5",
+    "lancedb": "LanceDB as a vector store",
     "langchain": "LangChain's text splitters",
     "langsmith": "datasets and results at LangSmith",
     "onnx": "embedders and pair models in ONNX, without torch",
-    "matplotlib": "figures for papers",
+    "matplotlib": "plots for papers",
     "mlflow": "results in MLflow",
-    "pandas": "frames of pandas",
+    "pandas": "pandas data frames",
     "parquet": "Parquet and Arrow files",
     "pdf": "PDF documents",
-    "pgvector": "PostgreSQL as a store",
-    "polars": "frames of polars",
-    "qdrant": "Qdrant as a store",
+    "pgvector": "PostgreSQL as a vector store",
+    "polars": "polars data frames",
+    "qdrant": "Qdrant as a vector store",
     "ray": "--engine ray",
-    "sentence-transformers": "embedders and rerankers of sentence-transformers",
-    "tokens": "exact counts of OpenAI's tokens",
-    "transformers": "entailment models on this machine",
+    "sentence-transformers": "sentence-transformers' embedders and rerankers",
+    "tokens": "exact OpenAI token counts",
+    "transformers": "local entailment models",
     "wandb": "results in Weights & Biases",
     "xlsx": "Excel files",
 }
@@ -118,7 +118,7 @@ def diagnosis(*, ask: bool = True, details: bool = False) -> Iterator[Finding]:
     yield _right("rag-eval", f"rag-eval {__version__}, Python {platform.python_version()}, {system}")
     root = project_root()
     if root is None:
-        yield _note("project", "none here: commands work anyway; rag-eval init starts one")
+        yield _note("project", "No project here (optional). To create one, run rag-eval init.")
     yield from _agent(ask=ask)
     yield from _disk()
     yield from _judge()
@@ -154,7 +154,9 @@ def _agent(*, ask: bool) -> Iterator[Finding]:
     here = Path("agent.yaml")
     path = here if here.is_file() else in_project("agent.yaml")
     if not path.is_file():
-        yield _note("agent.yaml", "not here; rag-eval probe URL --write agent.yaml makes one")
+        yield _note(
+            "agent.yaml", ("No agent.yaml here. To create one, run rag-eval probe URL --write agent.yaml.")
+        )
         return
     try:
         manifest = read_manifest(path)
@@ -164,11 +166,11 @@ def _agent(*, ask: bool) -> Iterator[Finding]:
     except RagEvalError as error:
         yield from _problems("agent.yaml", error)
         return
-    told = f"{path} is sound"
+    told = f"{path} is valid"
     if manifest.api.url is None:
-        yield _right("agent.yaml", f"{told}; it names no agent: say which with --url or --target")
+        yield _right("agent.yaml", f"{told}. It has no agent: pass --url or --target.")
     elif not ask:
-        yield _right("agent.yaml", f"{told}; its agent was not asked")
+        yield _right("agent.yaml", f"{told}. The agent was not asked.")
     else:
         yield from _check_agent(manifest, told)
 
@@ -197,11 +199,11 @@ def _check_agent(manifest: Any, told: str) -> Iterator[Finding]:
     except (TargetError, TimeoutError) as error:
         reason = error.message if isinstance(error, TargetError) else f"no answer within {_SECONDS:g} s"
         yield _right("agent.yaml", told)
-        text = f"{shown} does not answer: {reason}"
+        text = f"No answer from {shown}: {reason}"
         yield Finding(status="unreachable", about="agent", text=text, fix=f"rag-eval probe {shown}")
     else:
         seconds = max(time.perf_counter() - begun, 0.1)
-        yield _right("agent.yaml", f"{told}; {shown} answers in {seconds:.1f} s")
+        yield _right("agent.yaml", f"{told}. The agent at {shown} replied in {seconds:.1f} s.")
 
 
 # The disk.
@@ -223,9 +225,9 @@ def _disk() -> Iterator[Finding]:
     free = shutil.disk_usage(there).free
     room = f"{free / 2**30:,.0f} GB free" if free >= 10 << 30 else f"{free / 2**30:.1f} GB free"
     if free < _LITTLE_ROOM:
-        yield Finding(status="unreachable", about="disk", text=f"only {room} for {runs}/: make room")
+        yield Finding(status="unreachable", about="disk", text=f"Only {room} for {runs}/. Free some space.")
     elif not refused:
-        yield _right("disk", f"{runs}/ can be written; {room}")
+        yield _right("disk", f"{runs}/ is writable, {room}")
 
 
 # Models that judge, and what extras bring.
@@ -239,9 +241,9 @@ def _judge() -> Iterator[Finding]:
             judge = read_manifest(path).scoring.judge
             name = (judge.key_env if judge is not None else None) or name
     if os.environ.get(name):
-        yield _right("judge", f"judge: a key is in {name}")
+        yield _right("judge", f"{name} is set")
     else:
-        yield _note("judge", f"no key in {name}: metrics that need a judge are not scored")
+        yield _note("judge", f"{name} is not set: metrics that need a judge are skipped")
 
 
 def extras_installed() -> dict[str, list[str]]:
@@ -277,7 +279,7 @@ def _extras(*, details: bool) -> Iterator[Finding]:
     if details:
         yield from (_note(name, f"not installed: {EXTRAS.get(name, name)}", _pip(name)) for name in absent)
     elif absent:
-        text = f"not installed: {', '.join(absent)}; --details says what for"
+        text = f"not installed: {', '.join(absent)}; for their uses: --details"
         yield _note("extras", text)
 
 
@@ -316,7 +318,7 @@ def _configuration(folder: Path) -> Iterator[Finding]:
         problems += found
         sound += [] if found else [path.name]
     if sound:
-        yield _right("settings", f"{folder}: {', '.join(sound)} {'is' if len(sound) == 1 else 'are'} sound")
+        yield _right("settings", f"{folder}: {', '.join(sound)} {'is' if len(sound) == 1 else 'are'} valid")
     yield from problems
     yield from _strangers(folder)
 
@@ -356,8 +358,8 @@ def _strangers(folder: Path) -> Iterator[Finding]:
             if stem in CONFIGURATIONS and path.name.endswith((".config.yaml", ".config.json")):
                 continue
             near = get_close_matches(stem, CONFIGURATIONS, n=1, cutoff=0.6)
-            hint = f"; did you mean {near[0]}.config.yaml?" if near else ""
-            yield _note("settings", f"{path}: no command reads a file of this name by itself{hint}")
+            hint = f". Did you mean {near[0]}.config.yaml?" if near else ""
+            yield _note("settings", f"{path}: no command reads this file name{hint}")
 
 
 def _datasets() -> Iterator[Finding]:
@@ -374,7 +376,7 @@ def _datasets() -> Iterator[Finding]:
         place = "" if str(entry.path) in str(entry.error) else f"{entry.path}: "
         yield Finding(status="problem", about="datasets", text=f"{place}{entry.error}")
     if len(wrong) < len(entries):
-        yield _right("datasets", f"{folder}: {counted(len(entries) - len(wrong), 'dataset')} can be read")
+        yield _right("datasets", f"{folder}: {counted(len(entries) - len(wrong), 'valid dataset')}")
 
 
 def exit_code(findings: Iterable[Finding]) -> int:

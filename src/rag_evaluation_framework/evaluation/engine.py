@@ -171,7 +171,7 @@ class RunLoop:
     async def run(self) -> None:
         """Ask, score and write down until all is done or the stop sign is set."""
         if self.options.run_timeout is not None:
-            reason = f"the run's deadline of {self.options.run_timeout:g} s has passed"
+            reason = f"the run exceeded its limit of {self.options.run_timeout:g} s"
             asyncio.get_running_loop().call_later(self.options.run_timeout, self.stop.set, reason)
         keeper = asyncio.ensure_future(self._keep())
         keeper.add_done_callback(self._keeper_ended)
@@ -356,7 +356,7 @@ class RunLoop:
     def _keeper_ended(self, _keeper: asyncio.Future[None]) -> None:
         """End the run with its keeper, which a callback that raises may have ended."""
         if not self._ending:
-            self.stop.set("the journal could not be kept")
+            self.stop.set("the journal could not be saved")
 
     def _count(self, durable: list[_Finished]) -> None:
         self.done += len(durable)
@@ -447,7 +447,7 @@ def run_samples(
             folder.finish()
             return _outcome(index.done, index.counts.failed, index.counts.total, None, (), interrupted=False)
         journal = Journal(folder.journal_path, end=index.end)
-        cut = f"cut {index.torn_bytes:,} bytes of an unfinished line off the end of the journal"
+        cut = f"removed {index.torn_bytes:,} bytes of an unfinished line at the end of the journal"
         try:
             outcome = _run_in_thread(
                 lambda stop: RunLoop(
@@ -499,10 +499,10 @@ def _prepared(
 def _left_to_do(run: RunLoop) -> Iterator[str]:
     if run.rescorable:
         lacking = counted(run.rescorable, "sample lacks", "samples lack")
-        yield f"{lacking} scores because a model's endpoint failed; a resume makes them again"
+        yield f"{lacking} scores because a model's endpoint failed; resume the run to score them"
     if run.reaskable:
         samples = counted(run.reaskable, "sample was", "samples were")
-        yield f"{samples} rejected or did not reach the agent; a resume asks again"
+        yield f"{samples} rejected or did not reach the agent; resume the run to ask again"
 
 
 def _open_samples(

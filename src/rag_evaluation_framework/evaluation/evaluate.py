@@ -114,7 +114,7 @@ def evaluate(
     if isinstance(target, Mapping) and _are_rankings(data, target, options):
         unused = {"map": map, **scoring, "judge_budget": settings, "tags": choice.tags}
         unused |= {"sample_size": choice.sample_size, "runs_directory": runs_directory, "resume": resume}
-        _refuse("runs against judgements", unused)
+        _refuse("rankings", unused)
         ranked = _ranked(data, target, scored_by, baseline=baseline, options=options, seed=choice.seed)
         return ranked if gate is None else _gated(ranked, bounds_of(gate))
     from rag_evaluation_framework.evaluation.jobs import Job
@@ -181,11 +181,11 @@ async def evaluate_async(data: Data | Evaluation, *given: Any, **wish: Any) -> E
 def _listed(given: str | Metric | Iterable[str | Metric]) -> tuple[str, ...]:
     """Return names as they are, or those of metrics; a single one may be given as it is."""
     if isinstance(given, Mapping):
-        raise UsageError("metrics: expected names; what they must reach goes into gate={metric: bound}")
+        raise UsageError("metrics: expected names. Pass thresholds as gate={metric: number}.")
     several = (given,) if isinstance(given, str | Metric) else tuple(given)
     for each in several:
         if not (isinstance(each, str) or getattr(each, "name", None)):
-            raise UsageError(f"expected names, or metrics that have one, got {shown(each)}")
+            raise UsageError(f"expected names or metrics, got {shown(each)}")
     return tuple(str(getattr(each, "name", each)) for each in several)
 
 
@@ -193,7 +193,7 @@ def _refuse(kind: str, given: Mapping[str, object]) -> None:
     """Refuse what is given although the evaluation of this kind of data or target does not use it."""
     unused = [name for name, value in given.items() if value not in (None, (), {}, False)]
     if unused:
-        raise UsageError(f"{kind}: expected no {' and no '.join(unused)}, which this does not use")
+        raise UsageError(f"{kind}: unused {' and '.join(unused)}. Remove this")
 
 
 def _gated(evaluation: Evaluation, gate: Gate | Mapping[str, Any]) -> Evaluation:
@@ -238,7 +238,7 @@ def _ranked(
     from rag_evaluation_framework.results.rankings import evaluate_run_files
 
     if isinstance(baseline, Evaluation):
-        raise UsageError("baseline: expected the name of one of the ranked runs, got an evaluation")
+        raise UsageError("baseline: expected the name of a ranked run, got an evaluation")
     runs = {name: Path(each) for name, each in target.items()}
     compared_with = None if baseline is None else str(baseline)
     return evaluate_run_files(
@@ -267,7 +267,7 @@ def _scored_again(evaluation: Evaluation, job: Job, on_progress: OnProgress | No
 
     unused = {name: getattr(job, name) for name in ("target", "resume", "baseline", "map")}
     chosen = {"tags": job.choice.tags, "sample_size": job.choice.sample_size}
-    _refuse("an evaluation is scored again", {**unused, **chosen, "runs_directory": job.runs_directory})
+    _refuse("scoring an evaluation again", {**unused, **chosen, "runs_directory": job.runs_directory})
     with job.methods() as methods:
         again = scored_again(
             evaluation,
@@ -291,7 +291,7 @@ def _swept(grid: Grid, job: Job) -> Evaluation:
     _refuse("a grid of pipelines", {**unused, "sample_size": job.choice.sample_size})
     if len(job.metrics or ()) > 1:
         raise UsageError(
-            f"metrics: expected one that a grid is ranked by, got {', '.join(job.metrics or ())}"
+            f"metrics: expected one metric to rank a grid by, got {', '.join(job.metrics or ())}"
         )
     return evaluate_over(
         job.data,  # type: ignore[arg-type]  # refused there, with what is expected

@@ -99,7 +99,7 @@ class FrameworkSystem(msgspec.Struct, frozen=True, kw_only=True):
         """Return the first k contexts for a question."""
         contexts = self._row(self.context.copy().run(self.call, question, (), k)).get("contexts")
         if contexts is None:
-            raise TargetError("no-contexts", f"{self.name} returned an answer without contexts")
+            raise TargetError("no-contexts", f"{self.name} returned no contexts")
         return list(contexts[:k])
 
     def ask_framework(self, question: str, history: Sequence[Message] = ()) -> Any:
@@ -123,7 +123,7 @@ class FrameworkSystem(msgspec.Struct, frozen=True, kw_only=True):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.kind == _DSPY:
-            told = "it uses the model that is configured in this process"
+            told = "it uses the configured model of this process"
             raise UsageError(f"{self.name}: {told}; expected a function that configures it")
         return system_of, (self.given, self.called)
 
@@ -173,7 +173,7 @@ def not_a_system(given: Any, otherwise: str = "") -> str:
     methods = [
         name for name in dir(given) if not name.startswith("_") and callable(getattr(given, name, None))
     ]
-    has = f", which has {', '.join(methods[:_SHOWN_METHODS])}" if methods else ""
+    has = f", with the methods {', '.join(methods[:_SHOWN_METHODS])}" if methods else ""
     return (
         f"{otherwise}an object that can be asked (LangChain: invoke; LlamaIndex: query or retrieve; "
         "Haystack: a Pipeline; DSPy: a module), "
@@ -239,8 +239,9 @@ def _chain_input(given: Any) -> tuple[Callable[[str, Sequence[Message]], Any], b
         names = required or list(properties)
         filled = ", ".join(f'"{each}": {"question" if each == name else "…"}' for each in names)
         raise UsageError(
-            f"target: this {type(given).__name__} takes {', '.join(names)}: expected a chain that takes the "
-            f"question alone; give a function: target=lambda question: chain.invoke({{{filled}}})"
+            f"target: this {type(given).__name__} takes {', '.join(names)}: expected a chain with the "
+            "question as its only input. Pass a function: target=lambda question: "
+            f"chain.invoke({{{filled}}})"
         )
     if _HISTORY in properties:
         return lambda question, history: {name: question, _HISTORY: list(history)}, True
@@ -306,8 +307,8 @@ def _question_inputs(given: Any) -> dict[str, list[str]]:
     if missing or not inputs:
         wanted = f"needs {', '.join(missing)}" if missing else "has no input named question, query or text"
         raise UsageError(
-            f"target: this {type(given).__name__} {wanted}: expected one that takes the question alone; "
-            "give a function: target=lambda question: pipeline.run({…})"
+            f"target: this {type(given).__name__} {wanted}: expected the question as its only input. "
+            f"Pass a function: target=lambda question: pipeline.run({{…}})"
         )
     return inputs
 
@@ -364,8 +365,9 @@ def _module_input(given: Any) -> str:
     name = next((name for name in QUESTIONS if name in names), names[0] if len(names) == 1 else None)
     if name is None or set(needed) - {name}:
         raise UsageError(
-            f"target: this {type(given).__name__} takes {', '.join(names)}: expected a module that takes the "
-            "question alone; give a function: target=lambda question: module(question=question, …)"
+            f"target: this {type(given).__name__} takes {', '.join(names)}: expected a module with the "
+            "question as its only input. Pass a function: target=lambda question: "
+            "module(question=question, …)"
         )
     return name
 
@@ -491,7 +493,7 @@ class ExistingIndex:
         if counts["elsewhere"] == counts["texts"] >= _ENOUGH:
             text = next(chunk.content for of_one in found for chunk in of_one)
             returned = (
-                f"{counted(counts['texts'], 'text')} of which none is there, such as {shown(text[:80])}"
+                f"{counted(counts['texts'], 'text')}, none in the documents, such as {shown(text[:80])}"
             )
             raise InputError([Issue("foreign-texts", "an index of these documents", returned, str(self))])
         return found
@@ -521,9 +523,9 @@ class ExistingIndex:
         counts, said = self._counts, []
         if counts["elsewhere"]:
             of = f"{counts['elsewhere']:,} of {counted(counts['texts'], 'text')}"
-            said.append(f"{self}: {of} not in the documents; they count as not relevant")
+            said.append(f"{self}: {of} are not in the documents; they count as not relevant")
         if 0 < counts["most"] < counts["k"]:
-            said.append(f"{self}: returns at most {counts['most']} where {counts['k']} are asked for")
+            said.append(f"{self}: returned at most {counts['most']} of {counts['k']} requested chunks")
         return tuple(said)
 
     def _chunk(self, context: Mapping[str, Any]) -> PositionAwareChunk:

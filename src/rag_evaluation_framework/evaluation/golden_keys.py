@@ -48,7 +48,7 @@ def _own_test(sample: Sample) -> Iterator[Issue]:
         case Refusal(pattern=str(pattern)):
             score = _score(REFUSALS[0], sample, pattern)
             if score.value == 0:
-                expected = f"words that decline, as {score.metric} reads them"
+                expected = f"a pattern of a refusal, as {score.metric} detects it"
                 yield _warning("key-fails-own-test", expected, shown(pattern), "expected_response_pattern")
         case _:
             return
@@ -70,12 +70,12 @@ def _relation(sample: Sample, triple: Relation) -> Iterator[Issue]:
             unknown = True
             near = _nearest(name, texts)
             found = shown(name) + (f"; did you mean {near}?" if near else "")
-            expected = "a name that the question, the ground_truth or the golden_context has"
+            expected = "a name from the question, the ground_truth or the golden_context"
             yield _warning("triple-end-unknown", expected, found, f"relationship_triple.{field}")
     score = _score("relation_match", sample, sample.reference)
     if score.value is not None and score.value < 1 and not unknown:
         said = f"{triple.subject} {triple.relation} {triple.object}"
-        yield _issue(score, f"a ground_truth that says {shown(said)}", sample, "relationship_triple")
+        yield _issue(score, f"a ground_truth that states {shown(said)}", sample, "relationship_triple")
 
 
 def _two_answers(samples: Sequence[Sample]) -> Iterator[tuple[int, Sample, Issue]]:
@@ -86,7 +86,7 @@ def _two_answers(samples: Sequence[Sample]) -> Iterator[tuple[int, Sample, Issue
         before = first.setdefault(_words(sample.question), sample)
         if before is not sample and _words(_answer(before)) != _words(_answer(sample)):
             found = f"{shown(_answer(sample))} here and {shown(_answer(before))} for {before.id}"
-            issue = _warning("question-with-two-answers", "one answer to a question", found, "ground_truth")
+            issue = _warning("question-with-two-answers", "one answer per question", found, "ground_truth")
             yield index, sample, issue
 
 
@@ -103,7 +103,7 @@ def _score(metric: str, sample: Sample, answer: str | None) -> Score:
 
 
 def _issue(score: Score, expected: str, sample: Sample, path: str) -> Issue:
-    found = f"{shown(sample.reference)}: its own {score.metric} is {score.value:.4g}"
+    found = f"{shown(sample.reference)} with {score.metric} {score.value:.4g}"
     return _warning("key-fails-own-test", expected, found, path)
 
 

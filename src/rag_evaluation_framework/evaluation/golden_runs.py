@@ -129,7 +129,7 @@ def parse_thresholds(written: Iterable[str]) -> tuple[Threshold, ...]:
             threshold = _parse_threshold(text)
             first = texts.setdefault((threshold.dataset, threshold.metric, threshold.operator), text)
             if first != text:
-                told = f"expected one bound of {threshold.metric}, got another beside {shown(first)}"
+                told = f"expected one threshold of {threshold.metric}, got also {shown(first)}"
                 raise UsageError(f"--threshold {shown(text)}: {told}")
             found.append(threshold)
     problems.raise_all()
@@ -220,7 +220,7 @@ def plan_golden(manifest: Manifest, *, choice: SampleChoice | None = None, **wis
 
 def _check_splits(settings: Manifest, bounds: Sequence[Threshold], found: Mapping[str, Path]) -> None:
     """Raise :class:`InputError` for settings of splits that the folder does not have."""
-    expected = f"a split that the folder has ({', '.join(found)})"
+    expected = f"a split in the folder ({', '.join(found)})"
     absent = [
         Issue("missing-split", expected, shown(entry.name), file=str(settings.file), line=entry.line)
         for entry in settings.datasets
@@ -248,9 +248,9 @@ def _check_thresholds(thresholds: Iterable[Threshold], datasets: Sequence[Datase
         for dataset in datasets
     }
     own = [each for each in thresholds if each.dataset is not None and each.dataset not in known]
-    problems = [f"{each}: expected a split that is asked ({', '.join(known)})" for each in own]
+    problems = [f"{each}: expected a split of this run ({', '.join(known)})" for each in own]
     problems += [
-        f"{each}: expected a metric of its samples ({', '.join(known[dataset.name])})"
+        f"{each}: expected a metric of the split ({', '.join(known[dataset.name])})"
         for dataset in datasets
         for each in dataset.thresholds
         if each.dataset is not None and each.metric not in (*known[dataset.name], *OF_ANSWERS)
@@ -275,7 +275,10 @@ def _doubts(dataset: DatasetPlan) -> Iterator[str]:
         return
     doubts = [issue.located(str(path)) for issue in record_file_issues(path, dialect)]
     if doubts:
-        yield f"{dataset.name}: {counted(len(doubts), 'warning')} (rag-eval validate lists all): {doubts[0]}"
+        yield (
+            f"{dataset.name}: {counted(len(doubts), 'warning')} (list all with rag-eval validate): "
+            f"{doubts[0]}"
+        )
 
 
 def _unused_refusals(samples: Sequence[Sample]) -> Iterator[str]:

@@ -72,7 +72,9 @@ class GoldenReader(Reader):
             reference=self.sample.reference or "",
         )
         if reading.relation is None:
-            reason = f"no words are known for the relation {expected.relation!r} in the answer's language"
+            reason = (
+                f"the vocabulary has no words for the relation {expected.relation!r} in the answer's language"
+            )
             raise NoValueError(self._untold(f"{reason}; {sum(reading.ends)} of its 2 ends are named"))
         return reading
 
@@ -83,7 +85,7 @@ class GoldenReader(Reader):
     @property
     def untold(self) -> str | None:
         told = any(place is not None for place in self.places)
-        return None if told else self._untold("the answer tells no milestone")
+        return None if told else self._untold("the answer has no milestone")
 
     @property
     def _steps(self) -> Sequence[str]:
@@ -110,9 +112,9 @@ class GoldenReader(Reader):
         if (reason := no_answer_in_turn(self.response)) is not None:
             raise NoValueError(reason, failed=True, details=details)
         if not wanted:
-            raise NoValueError("no turn needs the turns before it")
+            raise NoValueError("no turn depends on earlier turns")
         if not scored:
-            raise NoValueError("no turn has a reference with words")
+            raise NoValueError("no turn has a reference with text")
         return scored
 
     @found_once
@@ -134,7 +136,7 @@ class GoldenReader(Reader):
         if turn.expected.expectation is not None:
             return {**declined, "expects": "refusal"}
         if kind in DECLINED and may_be_declined(asked):
-            return {**declined, "reason": "its reference declines too"}
+            return {**declined, "reason": "the reference is a refusal"}
         told = Told("", kind) if by_judge and kind in NOT_ANSWERED else told_in(asked, turn.answer)
         match = _judged(reading) if by_judge else _in_words(told, turn)
         if match is None:
@@ -148,7 +150,7 @@ class GoldenReader(Reader):
         if shows[0] in ("turns", "dependent_turns"):
             return {TURNS: self._turns(only_with_needs=shows[0] == "dependent_turns")}
         if shows[0] == "found_places":
-            by = "golden snippets" if self.sample.reference_contexts else "contexts that tell a milestone"
+            by = "golden snippets" if self.sample.reference_contexts else "contexts with a milestone"
             return {"places": self.found_places, "hops": self.hops, "counted": by}
         return {**self._shown(shows[0]), **self._asserted.details}
 

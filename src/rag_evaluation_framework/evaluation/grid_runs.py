@@ -89,13 +89,13 @@ def evaluate_over(
     :func:`evaluate_grid`.
     """
     if not isinstance(data, str | Path | Dataset):
-        raise UsageError(f"a grid is evaluated on a dataset: expected one or its path, got {shown(data)}")
+        raise UsageError(f"a grid needs a dataset: expected a dataset or its path, got {shown(data)}")
     options = options or Options()
     if options.level is not None and options.level not in LEVELS:
         raise UnknownNameError("level", options.level, LEVELS)
     dataset = data if isinstance(data, Dataset) else find_dataset(data)
     if documents is None and not dataset.documents:
-        raise UsageError("documents is missing: set the documents that the grid searches")
+        raise UsageError("documents is missing. Set documents=…, which the grid searches.")
     if documents is None:
         documents = Corpus(dataset.documents)
     corpus = documents if isinstance(documents, Corpus) else Corpus.from_folder(documents)
@@ -341,7 +341,7 @@ def _unanswered(part: Evaluation) -> Iterator[str]:
     if counts.failed:
         kinds = ", ".join(f"{kind}: {count:,}" for kind, count in counts.failures.items())
         queries = counted(counts.total, "query", "queries")
-        yield f"{part.head.target}: {counts.failed:,} of {queries} without an answer ({kinds})"
+        yield f"{part.head.target}: {counts.failed:,} of {queries} failed ({kinds})"
 
 
 def _compared(
@@ -446,10 +446,10 @@ def _check_same(then: RunHead, now: RunHead) -> None:
     if then.metric_versions != now.metric_versions:
         differing.append("metrics")
     if differing:
-        expected = "the level, documents, questions, metrics and cells it began with"
+        expected = "the level, documents, questions, metrics and setups of the run"
         raise UsageError(
-            f"cannot resume {then.run_id} over something else: expected {expected}, "
-            f"got other {', '.join(differing)}; start a new sweep"
+            f"cannot resume {then.run_id}: expected {expected}, got different {', '.join(differing)}. "
+            "Start a new sweep."
         )
 
 

@@ -53,7 +53,7 @@ Values: TypeAlias = Mapping[str, Sequence[float | str]]
 
 _METHOD = "exact"
 _OMEGA = "precision_omega"
-_UNKNOWN_CHUNKS = "which chunks an existing index has is not known"
+_UNKNOWN_CHUNKS = "the chunks of an existing index are unknown"
 _WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -103,12 +103,12 @@ class RetrievalLevel(msgspec.Struct, frozen=True, kw_only=True):
                 named[metric] = metric
                 continue
             if isinstance(metric, type) or not callable(getattr(metric, "calculate", None)):
-                raise UsageError(f"metrics: expected objects with a method calculate, got {shown(metric)}")
+                raise UsageError(f"metrics: expected objects with the method calculate, got {shown(metric)}")
             self._require_own(metric)
             kind = type(metric).__name__.replace("IoU", "Iou")
             name = str(getattr(metric, "name", "") or _WORD_BEGINS.sub("_", kind).lower())
             if name in named:
-                raise UsageError(f"metrics: expected each name once, got {name} again")
+                raise UsageError(f"metrics: duplicate name {name}")
             named[name] = metric
         given = {name: metric for name, metric in named.items() if not isinstance(metric, str)}
         return replace(self, metrics=tuple(named), given=given)
@@ -121,8 +121,8 @@ class RetrievalLevel(msgspec.Struct, frozen=True, kw_only=True):
             if isinstance(metric, kind) and not isinstance(metric, own):
                 known = ", ".join(_METRICS[self.level])
                 raise UsageError(
-                    f"metrics: {type(metric).__name__} is a metric at {level} level, and this is an "
-                    f"evaluation at {self.level} level; expected one of {known} or your own"
+                    f"metrics: {type(metric).__name__} is a metric at {level} level; expected a metric "
+                    f"at {self.level} level ({known}) or your own"
                 )
 
 
@@ -207,7 +207,9 @@ class GivenScorer:
     def score(self, sample: Sample, response: Response) -> Score:
         pair = self._columns.pair(sample, response)
         if pair is None:
-            return Score.skipped(self.name, "the dataset has no ground truth for it", method=CUSTOM)
+            return Score.skipped(
+                self.name, ("the dataset has no ground truth for this question"), method=CUSTOM
+            )
         value = self._metric.calculate(*pair)
         if not isfinite(value):
             return Score.failed(self.name, f"expected a finite number, got {value}", method=CUSTOM)

@@ -37,7 +37,7 @@ from rag_evaluation_framework.records.responses import Hit, Response
 from rag_evaluation_framework.records.samples import Sample
 from rag_evaluation_framework.structs import replace
 
-_NO_POSITIONS = "its hits have no positions"
+_NO_POSITIONS = "the hits have no positions"
 _EXCERPT = "pa_chunk_"
 _CONTEXT_NUMBER = re.compile(r"\A\[\d+\]\s*")
 _OWN_CHUNK_ID = re.compile(r"(?:pa_)?chunk_[0-9a-f]{12}")
@@ -56,7 +56,7 @@ def ranked_documents(
     """
     names = _document_names(hits, lambda name: name in judged or documents.document(name))
     if names and _are_own_chunks(names):
-        return "its hits are chunks that do not tell their documents"
+        return "the hits are chunks without document names"
     return list(dict.fromkeys(map(documents.id_of, names)))
 
 
@@ -115,7 +115,7 @@ class HitsReader(Reader):
         if not relevant:
             raise NoValueError(NO_TRUTH.format("chunks"))
         if any(each.startswith(_EXCERPT) for each in relevant):
-            raise NoValueError("its relevant ids are those of excerpts, not of chunks")
+            raise NoValueError("the relevant ids belong to excerpts, not chunks")
         return [each.removeprefix("pa_") for each in found], relevant
 
     @found_once
@@ -136,7 +136,7 @@ class HitsReader(Reader):
 
     @property
     def chunk_spans(self) -> Sequence[CharacterSpan]:
-        raise NoValueError("a sample does not have all chunks of its corpus: use rag-eval retrieval")
+        raise NoValueError("this metric needs all chunks of the corpus: use rag-eval retrieval")
 
     @property
     def _documents(self) -> SearchedDocuments:
@@ -146,10 +146,10 @@ class HitsReader(Reader):
         """Return where the texts are that the system returned."""
         texts = list(_own_texts(self.response))
         if not texts:
-            without = f"{_NO_POSITIONS}, and no texts came with them"
+            without = f"{_NO_POSITIONS} and no texts"
             raise NoValueError(without if self.response.hits else NO_HITS)
         if not self._documents.texts:
-            raise NoValueError(f"{_NO_POSITIONS}, and there are no documents to search")
+            raise NoValueError(f"{_NO_POSITIONS}, and no documents are given to search")
         places = [self._place_of(text, name, relevant) for text, name in texts]
         return [
             place or CharacterSpan(DocumentId(f"elsewhere {number}"), 0, len(text))
@@ -231,7 +231,7 @@ def _notice_two_documents(hits: Iterable[Hit], texts: CitableTexts) -> bool:
             names = [shown(name) for name in hit.names if name in found.values()]
             told = f"a retrieved item is named {names[0]} and {names[1]}, which are different documents"
             warnings.warn(
-                f"{told}; the first counts. To change it, set responsePaths.retrieved.", stacklevel=2
+                f"{told}. The first name is used; to change it, set responsePaths.retrieved.", stacklevel=2
             )
             return True
     return False
@@ -262,7 +262,7 @@ def _misnamed_spans(
     if not documents.texts:
         return None
     if texts and not any(documents.places_of(*each) for each in texts):
-        return f"none of {counted(len(texts), 'retrieved text')} is in the documents"
+        return f"the documents contain none of {counted(len(texts), 'retrieved text')}"
     return _mismatch(names, documents.texts.document, least)
 
 
@@ -361,7 +361,7 @@ class LocatedContexts(msgspec.Struct, frozen=True, kw_only=True, dict=True, weak
             return None
         unmeasured = self.unmeasured(scorers)
         lost = f", so {' and '.join(unmeasured)} cannot be measured" if unmeasured else ""
-        return f"{self.count}{lost} (rag-eval validate lists all): {self.unlocated[0]}"
+        return f"{self.count}{lost} (list all with rag-eval validate): {self.unlocated[0]}"
 
 
 def located_for(

@@ -198,8 +198,8 @@ def _check_capped(methods: Methods, prices: Prices | None) -> None:
     is_capped = methods.spending is not None and methods.spending.cap is not None
     if is_capped and methods.judge is None and prices is None:
         raise UsageError(
-            "--max-cost: nothing that is asked has a price. Give the target's, --price-input and "
-            "--price-output, or a judge with one: openai(model=…, price_input=…, price_output=…)"
+            "--max-cost needs a price. Pass --price-input and --price-output for the target, or a "
+            "judge with prices: openai(model=…, price_input=…, price_output=…)"
         )
 
 
@@ -211,7 +211,7 @@ def _target_given(job: Job, stated: Manifest, secrets: Secrets) -> TargetLike | 
         return Address(url)
     if job.needs_target:
         raise UsageError(
-            "no agent given. Pass --url http://localhost:4000 or --target module:function (or answers.jsonl)"
+            "No agent given. Pass --url http://localhost:4000 or --target module:function (or answers.jsonl)."
         )
     return None
 
@@ -269,7 +269,7 @@ def _checked(job: Job, plan: Plan, *, asked: str | None) -> Plan:
     manifest, methods = plan.manifest, plan.methods
     is_live = getattr(plan.target, "is_live", True)
     if plan.choice.repeats > 1 and not is_live:
-        raise UsageError(f"repeats: expected 1 for answers that are recorded, got {plan.choice.repeats}")
+        raise UsageError(f"repeats: expected 1 for recorded answers, got {plan.choice.repeats}")
     if manifest.ci_gate and plan.judge_calls:
         methods.check_card()
     refuse_secrets(plan, plan.secrets)
@@ -314,8 +314,8 @@ def restore_ground_truth(plan: Plan, runs: Mapping[str, RunFolder]) -> Plan:
                 metrics = " ".join(f"-m {each.name}" for each in dataset.scorers)
                 again = f"rag-eval score {short_id(run.path)} {metrics}{in_runs(run.path.parent)}"
                 told.append(
-                    f"{dataset.name}: annotated since the run began; it goes on with the truth it began with "
-                    f"for {counted(changed, 'sample')}; by the new one: {again}"
+                    f"{dataset.name}: {counted(changed, 'annotated sample')} changed since the run "
+                    f"started. It uses the old ground truth; to use the new one: {again}"
                 )
         datasets.append(dataset)
     return replace(plan, datasets=tuple(datasets), warnings=tuple(told))
@@ -374,7 +374,7 @@ def _check_recorded(plan: Plan) -> bool:
             raise UsageError(
                 f"dataset {dataset.name}: no row has an answer. Ask your agent for answers:\n"
                 f"  rag-eval evaluate {file} --url URL (or --target module:function); "
-                "in Python, target=…"
+                "in Python: target=…"
             )
     return is_retrieval
 
@@ -481,7 +481,7 @@ def _traces_at(path: Path, job: Job) -> SamplesRead | None:
             return _read_traces(path, dialect.chosen(path, job.options.traces))
     if job.options.traces is not None:
         chosen = ", ".join(job.options.traces.to_dict())
-        raise UsageError(f"{path}: {chosen}: expected traces in OTLP JSON, got another format")
+        raise UsageError(f"{path}: {chosen}: expected traces in OTLP JSON, got a different format")
     return None
 
 
@@ -489,7 +489,7 @@ def _read_traces(path: Path, traces: Any) -> SamplesRead:
     folder = PassingFolder()
     keep_samples(traces.stream, folder.path)
     if not traces.counts["samples"]:
-        raise UsageError("\n".join((f"{path} contains no trace with an answer", *traces.doubts)))
+        raise UsageError("\n".join((f"{path} contains no traces with an answer", *traces.doubts)))
 
     def stream() -> Iterator[Sample]:  # holds the folder, which is there as long as somebody may read it
         return read_samples(folder.path / SAMPLES_FILE)

@@ -93,9 +93,9 @@ def within_budget(plan: Plan, budget: JudgeBudget) -> Plan:
     """
     judged = [each for each in plan.datasets if each.judge_calls]
     if not judged:
-        raise UsageError("a budget for the judge: no metric here is scored by the judge")
+        raise UsageError("--judge-budget and --precision: no metric uses the judge")
     if any(each.selection.repeats > 1 for each in judged):
-        raise UsageError("a budget for the judge: expected each sample to be asked once, got --repeats")
+        raise UsageError("--judge-budget and --precision cannot be combined with --repeats")
     whole = sum(each.judge_calls for each in judged)
     shared = []
     for each in plan.datasets:
@@ -114,10 +114,10 @@ def resumed_budget(folder: RunFolder, budget: JudgeBudget | None) -> RunFolder:
     if began == now:
         return folder
     if began is None and folder.counts.done:
-        raise UsageError("cannot resume with a budget for the judge: the run began without one")
+        raise UsageError("cannot resume with a judge budget: the run started without one")
     if now is None and began is not None:
         said = " ".join(f"{_OPTIONS[name]} {value}" for name, value in began.items())
-        raise UsageError(f"cannot resume without a budget for the judge: the run began with {said}")
+        raise UsageError(f"cannot resume without a judge budget: the run started with {said}")
     folder.judged_path.unlink(missing_ok=True)
     configuration = {**folder.head.configuration, JUDGE_BUDGET: now}
     return folder.amended(replace(folder.head, configuration=configuration))
@@ -232,10 +232,10 @@ def samples_for(budget: JudgeBudget, scorers: Iterable[MetricScorer], methods: M
         return None
     each = calls_each(scorers, methods)
     if not each:
-        raise UsageError("a budget for the judge: no metric here is scored by the judge")
+        raise UsageError("--judge-budget and --precision: no metric uses the judge")
     if budget.calls < each:
-        got = f"a sample takes about {each:g}, got {budget.calls}"
-        raise UsageError(f"--judge-budget: expected calls for one sample at least: {got}")
+        got = f"a sample needs about {each:g}, got {budget.calls}"
+        raise UsageError(f"--judge-budget: expected enough calls for one sample: {got}")
     return math.floor(budget.calls / each + 1e-9)
 
 
@@ -248,7 +248,7 @@ def judged_in_part(
     """
     budget = dataset.budget
     if budget is None or budget.made is None:
-        raise UsageError("the budget for the judge is missing")
+        raise UsageError("the judge budget is missing")
     outcome = run(unjudged(dataset.scorers))
     if not outcome.completed or not folder.awaits_judge:
         return outcome

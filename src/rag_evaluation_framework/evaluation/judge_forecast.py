@@ -348,7 +348,7 @@ class _RehearsedJudge(Judge):
                     )
                 )
         if question.problem(values) is not None:
-            raise ModelError("off-schema", "nobody was asked, and no verdict could be made up")
+            raise ModelError("off-schema", "dry run: no verdict could be simulated")
         return Verdict(
             values=values, prompt=prompt.name, prompt_version=prompt.version, details={"votes": []}
         )

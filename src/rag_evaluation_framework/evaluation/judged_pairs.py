@@ -113,11 +113,11 @@ def compare(
     settings = {"budget": judge_budget, "precision": precision}
     settings = {name: value for name, value in settings.items() if value is not None}
     if judge is None and max_cost is not None:
-        raise UsageError("compare: max_cost: expected with a judge, since nothing else costs anything")
+        raise UsageError("compare: max_cost needs a judge")
     if judge is None and not settings:
         return compare_evaluations(systems, metrics=wanted, test=test, force=force, seed=seed)
     if not wanted:
-        raise UsageError("compare: say by which metrics the judge compares: metrics=['faithfulness']")
+        raise UsageError("compare: metrics is missing. Pass e.g. metrics=['faithfulness'].")
     with opened_methods(Scoring(judge=judge, settings=settings, max_cost=max_cost)) as methods:
         return compare_judged(systems, wanted, methods, seed=seed)
 
@@ -135,14 +135,14 @@ def compare_judged(
     Without a budget every pair is judged.
     """
     if len(systems) != 2:
-        raise UsageError(f"a judge compares two runs at a time, got {len(systems)}")
+        raise UsageError(f"compare: expected two runs for a judge, got {len(systems)}")
     scorers = scorers_for(metrics, replace(methods, judges_all=True))
     if plain := [each.name for each in scorers if not each.questions]:
-        raise UsageError(f"{plain[0]}: expected metrics that the judge scores; compare it without a judge")
+        raise UsageError(f"{plain[0]}: expected a judged metric. Compare it without a judge.")
     (baseline, first), (contender, second) = systems.items()
     pairs, left = pairs_of(first, second)
     if not pairs:
-        raise UsageError("the two runs have no sample in common that both answered and that is still known")
+        raise UsageError("no sample has an answer in both runs")
     judged = _Judged(pairs, scorers, methods, seed=seed)
     judged.judge_all(_teller(on_progress, first.head.dataset_id))
     if judged.is_whole:
@@ -244,8 +244,8 @@ class _Judged:
         alike = _ALIKE_SHARE * len(self.same) / max(len(self.apart), 1)
         found = int(budget.calls / each / (2.0 + alike) + 1e-9)
         if not found and len(self.apart):
-            got = f"a pair takes about {2 * each:g}, got {budget.calls}"
-            raise UsageError(f"--judge-budget: expected calls for one pair at least: {got}")
+            got = f"a pair needs about {2 * each:g}, got {budget.calls}"
+            raise UsageError(f"--judge-budget: expected enough calls for one pair: {got}")
         return min(found, len(self.apart))
 
     def _more_of_same(self, look: int) -> Any:

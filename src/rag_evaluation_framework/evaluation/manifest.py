@@ -95,7 +95,12 @@ class ManifestReader(YamlReader):
             for key in self.mapping(*place):
                 if key.casefold() in ours:
                     expected = f"{ours[key.casefold()]} in {written_path(EVALUATION)}"
-                    self.problem((*place, key), expected, f"{key} outside of it", code="misplaced-key")
+                    self.problem(
+                        (*place, key),
+                        expected,
+                        (f"{key} outside {written_path(EVALUATION)}"),
+                        code="misplaced-key",
+                    )
 
     def gate(self) -> bool:
         """Tell whether the gate is switched on."""
@@ -155,8 +160,8 @@ class ManifestReader(YamlReader):
             at = (*place, metric)
             first = spelt.setdefault(metric_name(metric), metric)
             if first != metric:
-                told = f"{metric_name(metric)} again, after {first} on line {self.line((*place, first))}"
-                self.problem(at, "each metric once, however it is spelt", told)
+                told = f"duplicate of {first} on line {self.line((*place, first))}"
+                self.problem(at, "one threshold per metric", told)
             try:
                 check_known(metric, {*OF_ANSWERS, *declared})
                 found += read_thresholds(metric, written, line=self.line(at))
@@ -172,7 +177,7 @@ class ManifestReader(YamlReader):
         for number, metric in enumerate(metrics if self.uses_metrics else ()):
             try:
                 if metric == PASS_RATE:
-                    raise UsageError(f"{PASS_RATE} is not listed: every run has it. Set a threshold for it.")
+                    raise UsageError(f"every run has {PASS_RATE}. Remove it, or set a threshold for it.")
                 check_metric(metric)
             except UsageError as error:
                 self.problem((*place, number), "a metric", str(error), code="unknown-metric")
@@ -180,7 +185,7 @@ class ManifestReader(YamlReader):
 
     def repeated(self, place: ValuePath, *, first: int | None) -> None:
         """Note that the name at a place was given before, on the line ``first``."""
-        self.problem(place, "each name once", f"{self.at(*place)!r} again, first on line {first}")
+        self.problem(place, "a unique name", f"{self.at(*place)!r}, already on line {first}")
 
     def existing_file(self, *place: str | int) -> Path | None:
         """Return the file named at a place, which must exist and lie inside the manifest's folder."""
@@ -191,7 +196,7 @@ class ManifestReader(YamlReader):
             self.problems(place, error)
             return None
         if path is not None and not is_there(path):
-            self.problem(place, "a file that exists", shown(written), code="missing-file")
+            self.problem(place, "an existing file", shown(written), code="missing-file")
             return None
         return path
 
@@ -287,7 +292,7 @@ def read_api(reader: ManifestReader) -> AgentApi:
         reader.problem((*_REQUEST, "method"), f"one of {', '.join(METHODS)}", shown(method))
     body, references = _body(reader)
     if method == "GET" and (body or not has_question(path or "")):
-        expected = "with GET a question in the path (/ask?q={{question}}), and no body"
+        expected = "a GET request with the question in its path (/ask?q={{question}})"
         reader.problem((*_REQUEST, "method"), expected, "a body" if body else shown(path))
     _check_places(reader, (*endpoint, "path"), path or "")
     return AgentApi(
@@ -351,7 +356,7 @@ def _headers(reader: ManifestReader, within: ValuePath) -> tuple[WrittenText, ..
 
 def _header(reader: ManifestReader, name: str, value: str, place: ValuePath) -> WrittenText:
     if FILE_MARK in value:
-        reader.problem(place, "a text, $env: or $secret:", f"{FILE_MARK}, which is for datasets")
+        reader.problem(place, "text, $env: or $secret:", f"{FILE_MARK}, which is for datasets")
     _check_places(reader, place, value)
     is_key = place[:3] == _AUTH
     return WrittenText(name, value, place, reader.file, reader.line(place), is_key=is_key)

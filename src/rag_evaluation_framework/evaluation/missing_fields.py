@@ -84,9 +84,8 @@ class MissingFields:
         named = lacking.lines if self._has_lines else lacking.sample_ids
         return Issue(
             "missing-field",
-            f"{_WANTED.get(need, field)} in every sample, which {' and '.join(metrics)} "
-            f"{'needs' if len(metrics) == 1 else 'need'}",
-            f"{lacking.count:,} of {self._seen:,} without it: {named}{way_out}",
+            f"{_WANTED.get(need, field)} in every sample for {' and '.join(metrics)}",
+            f"{lacking.count:,} of {self._seen:,} without: {named}{way_out}",
             field,
             file=self._file,
             line=lacking.first if self._has_lines else None,
@@ -94,13 +93,13 @@ class MissingFields:
 
     def _way_out(self, need: str) -> str:
         if need == "contexts":
-            return "; --allow-missing scores by the contexts that the system returns"
+            return "; to use the agent's contexts, add --allow-missing"
         some_have_it = self._lacking[need].count < self._seen
         recalled = need == "reference_contexts" and self._metrics[need] == ["context_recall"]
         if recalled and self._referenced and not some_have_it:
-            return "; -m context_claim_recall looks for the reference's claims in the contexts instead"
-        why = "; rag-eval validate says why" if need == LOCATED else ""
-        return f"{why}; --allow-missing scores the others" if some_have_it else why
+            return "; to check the reference's claims instead, use -m context_claim_recall"
+        why = "; for the reasons, run rag-eval validate" if need == LOCATED else ""
+        return f"{why}; to score the others, add --allow-missing" if some_have_it else why
 
 
 def lacks(sample: Sample, need: str, *, located: Container[str] = ()) -> bool:

@@ -142,7 +142,7 @@ def _rank(identifier: str, seed: int) -> int:
 
 def _refuse_nothing(n_in_file: int, n_matching: int, wanted: frozenset[str], present: Counter[str]) -> None:
     if not n_in_file:
-        raise InputError([Issue("empty-file", "at least one sample", "an empty file")])
+        raise InputError([Issue("empty-file", "one or more samples", "an empty file")])
     if not n_matching:
         tags = " or ".join(sorted(wanted))
         there = ", ".join(tag for tag, _ in present.most_common(_LISTED_TAGS)) or "none"
@@ -358,8 +358,8 @@ def threshold_warnings(manifest: Manifest) -> list[str]:
     limited = {threshold.metric for threshold in manifest.declared if threshold.is_of_answers}
     if WRONG in limited and limited.isdisjoint((CORRECT, NOT_JUDGED)):
         found.append(
-            f"the threshold of `{WRONG}` does not limit answers that are not judged; "
-            f"add {CORRECT}: {{min: 90%}}"
+            f"the threshold of `{WRONG}` does not limit answers that are not judged. Add {CORRECT}: "
+            f"{{min: 90%}}"
         )
     return list(dict.fromkeys(found))
 
@@ -379,7 +379,7 @@ def check_measured(manifest: Manifest, metrics: Sequence[str] = ()) -> None:
         if each.metric not in known:
             nearest = get_close_matches(each.metric, sorted(known), n=3, cutoff=0.4) or sorted(known)
             of = "a dataset" if each.dataset is None else f"the dataset {each.dataset}"
-            expected = f"a metric that {of} is scored by ({', '.join(nearest)})"
+            expected = f"a metric of {of} ({', '.join(nearest)})"
             found = f"{each.metric}, which is not measured. Add -m {each.metric}"
             issue = Issue("unmeasured-threshold", expected, found, "thresholds")
             issues.append(issue.located(str(manifest.file), each.line))
@@ -420,7 +420,7 @@ def refuse_secrets(plan: Plan, secrets: Secrets) -> None:
             texts += sample.recorded.contexts if sample.recorded else ()
             if any(text and secrets.mask(text) != text for text in texts):
                 line = sample.origin.line if sample.origin else None
-                issue = Issue("secret-in-data", "no secret of the manifest in a sample", "one")
+                issue = Issue("secret-in-data", "samples without secrets of the manifest", "one")
                 raise InputError([issue.located(str(dataset.entry.path), line)])
 
 
@@ -443,7 +443,7 @@ def source_of(entry: DatasetEntry) -> Source:
             truth.files,
         )
     if dataset is None:
-        raise UsageError(f"dataset {entry.name}: expected a file or samples, got neither")
+        raise UsageError(f"dataset {entry.name}: file and samples are missing")
 
     def documented(methods: Methods, _metrics: Sequence[str]) -> Methods:
         if methods.corpus is not None or not dataset.documents:
@@ -575,7 +575,7 @@ def _scorers(entry: DatasetEntry, manifest: Manifest, methods: Methods) -> dict[
                 needs, _, remedy = missing_method(found[name].metric.metric)
                 raise UsageError(f"metric {name}: {needs}, or no gate: {remedy}")
         except RagEvalError as error:
-            issue = Issue("unavailable-metric", "a metric that is available", str(error), entry.name)
+            issue = Issue("unavailable-metric", "an available metric", str(error), entry.name)
             issues.append(issue.located(str(manifest.file), entry.line))
     if issues:
         raise InputError(issues)

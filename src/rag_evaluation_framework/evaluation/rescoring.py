@@ -155,7 +155,7 @@ def _run_of(evaluation: Evaluation | RunFolder) -> tuple[RunFolder, Kind, Any]:
     if isinstance(evaluation, RunFolder):
         return evaluation, "answers", None
     if evaluation.folder is None:
-        raise UsageError("expected an evaluation whose run is kept, got one without a folder")
+        raise UsageError("expected an evaluation with a run folder, got an evaluation without one")
     return RunFolder.open(evaluation.folder), evaluation.kind, evaluation.kept
 
 
@@ -197,11 +197,9 @@ def recorded_dataset(folder: RunFolder) -> Path:
     """Return the dataset where the run had it; :class:`UsageError` if it is no longer there."""
     recorded = folder.head.configuration.get("dataset_path")
     if not isinstance(recorded, str):
-        raise UsageError(
-            f"run {folder.head.run_id} does not record the path of its dataset. Pass --dataset FILE"
-        )
+        raise UsageError(f"run {folder.head.run_id} has no path of its dataset. Pass --dataset FILE.")
     if not os.path.exists(recorded):  # noqa: PTH110  # a name that is too long is no file, not an error
         raise UsageError(
-            f"no dataset at {recorded}, where run {folder.head.run_id} had it. Pass --dataset FILE"
+            f"there is no dataset {recorded}, which run {folder.head.run_id} used. Pass --dataset FILE."
         )
     return Path(recorded)

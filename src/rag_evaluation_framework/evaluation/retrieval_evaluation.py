@@ -148,7 +148,7 @@ class RetrievalEvaluation(Generic[MetricT]):
         if outcome.interrupted:
             raise KeyboardInterrupt
         if not outcome.completed:
-            raise TargetError("incomplete", outcome.reason or "the run did not end")
+            raise TargetError("incomplete", outcome.reason or "the run is not complete")
         (cell,) = evaluation.parts.values()
         found = {name: each.value for name, each in cell.metrics.items() if each.value is not None}
         if not is_experiment:

@@ -78,7 +78,7 @@ def with_registered_spans(dataset: Dataset, registry: ChunkRegistry) -> Dataset:
             spans = registry.get_spans(PositionAwareChunkId(each))
             found += [SpanCitation(span.doc_id, span.start, span.end) for span in spans]
             if not spans:
-                unknown = Issue("unknown-chunk", "a chunk of the registry, with its position", shown(each))
+                unknown = Issue("unknown-chunk", "a chunk of the registry with a position", shown(each))
                 issues.append(_placed(unknown, sample, f"relevant_chunk_ids[{index}]"))
         samples.append(replace(sample, relevant_spans=tuple(found)))
     if issues:
@@ -124,11 +124,7 @@ def relevant_chunks(
     changed = changed_documents(dataset, CorpusNames(corpus, dataset))
     if changed:
         raise InputError(
-            Issue(
-                "changed-document",
-                "the documents that the chunk ids were made from",
-                f"{name!r}, which {how}",
-            )
+            Issue("changed-document", "the original documents of the chunk ids", f"{name!r}, which {how}")
             for name, how in changed.items()
         )
     truth = {sample.id: sample.relevant_chunk_ids for sample in dataset.samples if sample.relevant_chunk_ids}
@@ -184,9 +180,9 @@ def _anchored(
         return document
     text = _text_of(citation, names)
     if text is None and document.id in changed:
-        expected = "a span with its text, because its document has changed"
+        expected = "the text of the span, because its document changed"
         return Issue(
-            "changed-document", expected, f"{citation.start}-{citation.end} of {document.id!r} alone"
+            "changed-document", expected, f"{citation.start}-{citation.end} of {document.id!r} without text"
         )
     place = place_in(document, citation)
     if text is None or (isinstance(place, CharacterSpan) and document.text_of(place) == text):
@@ -195,7 +191,7 @@ def _anchored(
     if start >= 0 and document.content.find(text, start + 1) < 0:
         return CharacterSpan(document.id, start, start + len(text)), True
     where = "several places" if start >= 0 else "no place"
-    expected = f"text that occurs in one place of {document.id!r}, which is not as it was"
+    expected = f"text that occurs once in the changed document {document.id!r}"
     return Issue("span-lost", expected, f"{shown(text)} in {where}")
 
 
@@ -218,14 +214,14 @@ def _check_chunker(dataset: Dataset, chunker: str) -> None:
         if isinstance(made_with, str) and made_with != chunker:
             raise UsageError(
                 f"the chunk ids were made with another chunker: expected {made_with}, got {chunker}; "
-                "at chunk level the truth holds for one chunker only, at token level for every one"
+                "at token level, the ground truth is valid for every chunker"
             )
 
 
 def _unknown_ids(unknown: Sequence[str], chunker: str) -> Issue:
     listed = ", ".join(unknown[:_SHOWN_IDS]) + (" …" if len(unknown) > _SHOWN_IDS else "")
-    expected = f"ids of chunks that {chunker} makes of this corpus"
-    return Issue("unknown-chunk", expected, f"{listed}, which no chunk has")
+    expected = f"chunk ids of {chunker} for this corpus"
+    return Issue("unknown-chunk", expected, f"unknown ids {listed}")
 
 
 def _placed(issue: Issue, sample: Sample, path: str) -> Issue:
@@ -245,7 +241,7 @@ def _no_truth(what: str, dataset: Dataset) -> UsageError:
 
 def _other_truths(dataset: Dataset) -> Iterator[str]:
     if any(_is_excerpt(sample) for sample in dataset.samples):
-        yield "ids of excerpts without the spans behind them (outputs.spans, or a chunk_registry)"
+        yield "ids of excerpts without spans (outputs.spans, or a chunk_registry)"
     elif any(sample.relevant_chunk_ids for sample in dataset.samples):
         yield "relevant chunk ids (level chunk)"
     if any(sample.relevant_documents for sample in dataset.samples):
@@ -277,7 +273,9 @@ class CorpusNames:
             expected = f"a document of the corpus, such as {shown(self._corpus.documents[0].id)}"
             return Issue("unknown-document", expected, shown(name))
         several = " and ".join(repr(self._corpus.documents[place].id) for place in positions[:3])
-        return Issue("ambiguous-document", "a name of one document", f"{shown(name)}, which may be {several}")
+        return Issue(
+            "ambiguous-document", "a unique document name", (f"{shown(name)}, which matches {several}")
+        )
 
     def _positions_by_other_names(self, name: str) -> Sequence[int]:
         """Look for a document's other names, then for the path below a folder that the corpus begins in."""

@@ -45,7 +45,7 @@ _CUT, _CUT_WITHOUT_DETAILS = 0.2, 0.5
 _LEAST_BYTES, _LEAST_SHARE = 30, 0.4
 # How much of a claim's words a passage has that is seen to have it: ``python -m benchmarks.causes``.
 _MOST_WORDS = 0.8
-NO_SOURCES = "the system did not report what it retrieved"
+NO_SOURCES = "the agent reported no retrieved passages"
 
 
 class RetrievedTruth(msgspec.Struct, frozen=True):
@@ -120,10 +120,10 @@ def retrieved_truth(
     if wanted.points and texts:
         return _by_points(wanted, lacking, texts, asked)
     if by_documents is not None and by_documents.is_retrieved is not None:
-        return replace(by_documents, doubt="the system reported documents, not their passages")
+        return replace(by_documents, doubt="the agent reported documents without passages")
     if wanted.points or passages:
-        return RetrievedTruth(None, "no texts came with the hits")
-    return by_documents or RetrievedTruth(None, "nothing is known to be relevant")
+        return RetrievedTruth(None, "the hits have no texts")
+    return by_documents or RetrievedTruth(None, "the sample has no expected passages")
 
 
 def _by_points(
@@ -131,7 +131,7 @@ def _by_points(
 ) -> RetrievedTruth:
     missing = [point.text for point in wanted.absent(lacking, texts)]
     found = len(lacking) - len(missing)
-    why = f"{found or 'none'} of the {len(lacking)} it lacks came"
+    why = f"{found} of {len(lacking)} missing statements retrieved"
     if len(lacking) == len(wanted.points):
         why = f"{found} of {len(lacking)} {wanted.what} retrieved"
     if missing:
@@ -270,7 +270,7 @@ def _by_documents(
     if isinstance(ranked, str):
         return RetrievedTruth(None, ranked)
     if documents and not any(map(documents.document, ranked)):  # a whole run may name documents in other ways
-        return RetrievedTruth(None, "none of its hits names a document of the dataset")
+        return RetrievedTruth(None, "no hit has the name of a document in the dataset")
     missing = [document for document in relevant if documents.id_of(document) not in ranked]
     return _found("relevant documents", len(relevant), missing, one_is_enough=True)
 

@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.evaluation.blame import Blaming
     from rag_evaluation_framework.models.spending import TargetSpending
 
-_NOT_BEGUN = "not begun"
+_NOT_BEGUN = "not started"
 READING = "reading"
 """What was read from which field of plain rows; the screen of those says it first."""
 
@@ -417,7 +417,7 @@ def _capped(plan: Plan) -> TargetSpending | None:
 def _check_target(target: Target, resumed: RunGroup | None) -> None:
     if resumed is not None and resumed.leader.head.target != target.name:
         began = resumed.leader.head.target
-        raise UsageError(f"cannot resume with another target: expected {began}, got {target.name}")
+        raise UsageError(f"cannot resume with a different target: expected {began}, got {target.name}")
 
 
 # The judge of a run: which endpoints it asks, so that a resume asks the same ones, and what it costs.
@@ -547,11 +547,11 @@ def check_scored_alike(folder: RunFolder, scorers: Sequence[MetricScorer], metho
     for scorer in scorers:
         if began.get(scorer.name, scorer.method) != scorer.method:
             raise UsageError(
-                f"cannot resume with another method: expected {scorer.name} by {began[scorer.name]}, "
+                f"cannot resume with a different method: expected {scorer.name} by {began[scorer.name]}, "
                 f"got {scorer.method}"
             )
     if changed := judge_change(folder.head, methods):
-        raise UsageError(f"cannot resume with another judge: expected {changed[0]}, got {changed[1]}")
+        raise UsageError(f"cannot resume with a different judge: expected {changed[0]}, got {changed[1]}")
 
 
 def resumable_run(folder: RunFolder, scorers: Sequence[MetricScorer], methods: Methods) -> RunFolder:
@@ -606,7 +606,7 @@ class AskingAgain:
                 keep_value(part.folder / ASKINGS_FILE, askings)
         return replace(
             moved,
-            word="no worse",
+            word="not worse",
             worse=found.became_wrong,
             unconfirmed=found.unconfirmed,
             unstable=(*moved.unstable, *found.unstable),

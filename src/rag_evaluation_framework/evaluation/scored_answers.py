@@ -90,7 +90,7 @@ def check_scorers(scorers: Sequence[Scorer]) -> None:
     """Raise :class:`UsageError` unless every scorer has a name of its own."""
     names = [scorer.name for scorer in scorers]
     if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise UsageError(f"expected each metric once, got {', '.join(repeated)} more than once")
+        raise UsageError(f"duplicate metrics: {', '.join(repeated)}")
 
 
 def scored_result(

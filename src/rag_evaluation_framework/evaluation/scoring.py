@@ -77,8 +77,8 @@ for _view, _place in {
 # With what the names of all dialects of golden sets begin.
 _GOLDEN = "golden-"
 
-ONLY_HITS = "the system returned hits and no text"
-ONLY_RETRIEVED = "only what was retrieved is recorded, and no answer"
+ONLY_HITS = "the agent returned hits without text"
+ONLY_RETRIEVED = "the sample has retrieved passages but no answer"
 """Why there is no score of what was said."""
 # What there is nothing of where the answer is empty.
 _OF_THE_ANSWER = frozenset({"answer", "citations"})
@@ -136,20 +136,20 @@ class UsageReader(Reader):
     """Gives what the system reports of an answer's time, tokens and cost."""
 
     keeps = False
-    input_tokens = property(lambda self: int(self._reported("input_tokens", "the tokens it read")))
-    output_tokens = property(lambda self: int(self._reported("output_tokens", "the tokens it wrote")))
-    cost_usd = property(lambda self: self._reported("cost_usd", "what it cost"))
+    input_tokens = property(lambda self: int(self._reported("input_tokens", "input tokens")))
+    output_tokens = property(lambda self: int(self._reported("output_tokens", "output tokens")))
+    cost_usd = property(lambda self: self._reported("cost_usd", "the cost"))
 
     @property
     def latency_ms(self) -> float:
         if self.response.latency_ms is None:
-            raise NoValueError("the target does not report how long it took")
+            raise NoValueError("the target does not report its latency")
         return self.response.latency_ms
 
     def _reported(self, name: str, what: str) -> float:
         value: float | None = getattr(self.response.usage, name, None)
         if value is None:
-            raise NoValueError(f"the system does not report {what}")
+            raise NoValueError(f"the agent does not report {what}")
         return value
 
 
@@ -295,7 +295,7 @@ class MetricScorer:
             if score.status == "failed":
                 return self._failed(f"turn {number}: {score.reason}", {**score.details, **details})
         if not values:
-            reason = next((score.reason for _, score in scores if score.reason), "no turn expects anything")
+            reason = next((score.reason for _, score in scores if score.reason), "no turn has an expectation")
             return self._skipped(reason)
         mean = exact_mean([value for _, value in values])
         return Score.scored(self.name, mean, method=self.method, details=details)

@@ -192,7 +192,7 @@ def file_inside(text: str, folder: Path) -> Path:
     except (OSError, RuntimeError):  # a circle of links
         inside = False
     if not inside:
-        expected = "a path that stays inside the manifest's folder"
+        expected = "a path inside the manifest's folder"
         raise InputError([Issue("reference-outside", expected, shown(text))])
     return path
 
@@ -240,8 +240,8 @@ def _secret(name: str, environment: Mapping[str, str], secrets: Secrets) -> str:
         places = f"a file {name} in {SECRETS_FOLDER}, or the environment variable {_as_variable(name)}"
         raise InputError([Issue("missing-reference", f"the secret {name}: {places}", "neither")])
     if len(value) < SHORTEST:
-        expected = f"a secret {name} of at least {SHORTEST} characters ($env: is for what is no secret)"
-        raise InputError([Issue("short-secret", expected, "a shorter one, which could not be hidden")])
+        expected = f"a secret {name} of at least {SHORTEST} characters (for other values, use $env:)"
+        raise InputError([Issue("short-secret", expected, "a shorter secret, which cannot be masked")])
     secrets.add(value)
     return value
 
@@ -255,7 +255,7 @@ def _secret_file(name: str, environment: Mapping[str, str]) -> str | None:
         return read_text(path) if path.is_file() else None
     except (StorageError, InputError):
         # What cannot be read is no secret; its text must not be in the message.
-        found = "a file that cannot be read"
+        found = "an unreadable file"
         raise InputError([Issue("missing-reference", f"the secret {name}", found)]) from None
 
 

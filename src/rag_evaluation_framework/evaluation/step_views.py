@@ -42,7 +42,7 @@ class StepsReader(Reader):
         before: set[str] = set()
         for step, found in retrievals:
             if any(not each.names for each in found):
-                raise NoValueError("a document that was retrieved has no name")
+                raise NoValueError("a retrieved document has no name")
             names = [{documents.id_of(name) for name in each.names} for each in found]
             hit = {name for each in names for name in each & relevant}
             # Several pieces of one document count once.

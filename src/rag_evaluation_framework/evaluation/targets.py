@@ -117,7 +117,7 @@ class RecordedRows(_Held):
             recorded.answer is not None or (not self._retrieval and is_retrieval_only(sample))
         )
         if recorded is None or not (is_answered or (self._retrieval and holds_retrieval(sample))):
-            raise TargetError("no-recorded-answer", "the row holds no answer, and there is no target to ask")
+            raise TargetError("no-recorded-answer", "the row has no answer, and no agent is given")
         return Response(
             text=recorded.answer or ("" if is_answered else None),
             metadata={} if is_answered else _RETRIEVAL,
@@ -137,7 +137,7 @@ def _traced(sample: Sample, recorded: Recorded, trace: Trace) -> Response:
         raise TargetError("recorded-error", trace.error)
     hits = _known_hits(sample, hits_of(recorded.retrieved))
     if recorded.answer is None and not (hits or recorded.contexts or recorded.retrieved_nothing):
-        raise TargetError("no-recorded-answer", "the trace says neither what was answered nor retrieved")
+        raise TargetError("no-recorded-answer", "the trace has no answer and no retrieved passages")
     told = {name: trace.total(name) for name in ("input_tokens", "output_tokens", "cost_usd")}
     return Response(
         text=recorded.answer,
@@ -194,8 +194,8 @@ def target_of(
         target = _other_than_agent(given)
     if history == "reference" and not getattr(target, "takes_history", False):
         raise UsageError(
-            f"history reference: {target.name} is not sent the conversation so far; expected a model, an "
-            "agent with protocol openai-compatible, or a function with a parameter history"
+            f"history reference: {target.name} does not take the earlier turns. Use a model, an agent "
+            "with protocol openai-compatible, or a function with a parameter history"
         )
     return MaskedTarget(target, secrets)
 
@@ -449,7 +449,7 @@ class PythonCallable:
             return self._reader.read(result)
         if not isinstance(result, dict):
             raise TargetError(
-                "no-answer", f"expected a text, a dictionary or a Response, got {type(result).__name__}"
+                "no-answer", f"expected text, a dictionary or a Response, got {type(result).__name__}"
             )
         try:
             return self._reader.read(plain_row(result))
@@ -554,12 +554,12 @@ class RecordedAnswers(_Held):
             raise _problem("an object with an answer", shape(record))
         identifier, question = _first_text(record, _IDS), _first_text(record, _QUESTIONS)
         if identifier is None and question is None:
-            raise _problem("an id or an input to pair the answer by", "neither")
+            raise _problem("an id or an input", "neither")
         recorded = _Recorded(line, self._answer(record), _latency(record))
         if identifier is not None:
             earlier = self._by_id.setdefault(identifier, recorded)
             if earlier is not recorded:
-                raise _problem("each id once", f"{identifier!r} again, first on line {earlier.line}")
+                raise _problem("a unique id", f"{identifier!r}, already on line {earlier.line}")
         if question is not None:
             self._by_question.setdefault(question, []).append(recorded)
 
@@ -580,8 +580,8 @@ class RecordedAnswers(_Held):
             return found[0]
         if found:
             lines = ", ".join(str(each.line) for each in found[:5])
-            raise TargetError("ambiguous-answer", f"{self.name}: the question is on lines {lines}")
-        raise TargetError("no-recorded-answer", f"{self.name}: neither the id nor the question is there")
+            raise TargetError("ambiguous-answer", f"{self.name}: the question occurs on lines {lines}")
+        raise TargetError("no-recorded-answer", f"{self.name} does not contain the id or the question")
 
 
 def _first_text(record: Mapping[str, Any], names: tuple[str, ...]) -> str | None:

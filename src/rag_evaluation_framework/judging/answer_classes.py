@@ -310,7 +310,7 @@ def classify_answer(text: str, question: str = "") -> AnswerClass:
     """
     asked = folded_with_places(question[:_READ])[0]
     if not text.strip():
-        raise invalid("answer", "a text", text)
+        raise invalid("answer", "text", text)
     return _by_patterns(_FoldedAnswer(text), asked)
 
 

@@ -337,9 +337,9 @@ def _labelled_claim(line: bytes, place: str) -> LabelledClaim:
     texts = [evidence] if isinstance(evidence, str) else evidence
     wrong = []
     if not isinstance(row.get("claim"), str):
-        wrong.append(("claim", "a text", row.get("claim")))
+        wrong.append(("claim", "text", row.get("claim")))
     if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
-        wrong.append(("evidence", "a text or a list of texts", evidence))
+        wrong.append(("evidence", "text or a list of texts", evidence))
     if row.get("supported") not in (True, False):
         wrong.append(("supported", "true or false", row.get("supported")))
     if wrong:

@@ -79,7 +79,7 @@ def read_nuggets(written: object) -> list[Nugget]:
         fields = entry if isinstance(entry, Mapping) else {"text": entry}
         text, vital = fields.get("text"), fields.get("vital")
         if not isinstance(text, str) or not text.strip():
-            raise invalid(f"{NUGGETS}[{place}].text", "a text", text)
+            raise invalid(f"{NUGGETS}[{place}].text", "text", text)
         if not isinstance(vital, bool | None):
             raise invalid(f"{NUGGETS}[{place}].vital", "true or false", vital)
         found.append(Nugget(text, vital))

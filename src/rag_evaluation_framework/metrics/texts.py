@@ -178,7 +178,7 @@ def checked_references(reference: str | Sequence[str]) -> list[str]:
     """Return the references as a list; none at all, or an empty one, cannot be compared with."""
     references = [reference] if isinstance(reference, str) else list(reference)
     if not references:
-        raise invalid("reference", "a text", reference, code="empty-reference")
+        raise invalid("reference", "text", reference, code="empty-reference")
     for number, text in enumerate(references):
         if not isinstance(text, str) or not text.strip():
             path = "reference" if isinstance(reference, str) else f"reference[{number}]"

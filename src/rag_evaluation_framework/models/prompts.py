@@ -235,7 +235,7 @@ def _check_fields(prompt: Prompt, fields: Mapping[str, FieldValue]) -> None:
     for name, kind in prompt.fields.items():
         texts = _texts(fields.get(name, ()))
         if not kind.startswith("optional") and not any(text.strip() for text in texts):
-            raise InputError([Issue("missing-field", "a text", "an empty text", name)])
+            raise InputError([Issue("missing-field", "text", "empty text", name)])
 
 
 def _number_texts(name: str, prompt: Prompt, fields: Mapping[str, FieldValue], code: str) -> str:

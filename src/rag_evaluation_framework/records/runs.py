@@ -67,7 +67,7 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
         for name in ("dataset_version", "dataset_hash", "target", "started_at"):
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
-                raise invalid(name, "a text", value)
+                raise invalid(name, "text", value)
         for name in ("configuration", "metric_versions", "packages", "parameters", "environment"):
             if not isinstance(getattr(self, name), Mapping):
                 raise invalid(name, "an object", getattr(self, name))

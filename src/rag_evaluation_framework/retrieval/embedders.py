@@ -88,7 +88,7 @@ def check_texts(texts: Sequence[str]) -> None:
         raise InputError([Issue("not-a-list", "a list of texts", shown(texts), "texts")])
     for number, text in enumerate(texts):
         if not isinstance(text, str):
-            raise InputError([Issue("not-a-text", "a text", shown(text), f"texts[{number}]")])
+            raise InputError([Issue("not-a-text", "text", shown(text), f"texts[{number}]")])
 
 
 # What models were trained to see before a query and before a document. One that is asked without is measured
