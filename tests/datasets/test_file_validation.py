@@ -408,11 +408,11 @@ def test_the_way_on_is_to_read_a_file_by_its_own_names_where_that_helps(
     monkeypatch.chdir(tmp_path)
     Path("own.jsonl").write_text('{"question": "Who runs it?", "answer": "Anna"}\n' * 2)
     told = rag_eval("validate", "own.jsonl", "--format", "agent-samples").output
-    (line,) = [line for line in told.splitlines() if line.startswith("next: ")]
+    (line,) = [line for line in told.splitlines() if line.startswith("Next: ")]
     options = line.removeprefix("Next: correct the file, or pass ").split()
     assert options == ["--map", "input=question", "--map", "expected=answer"]
     assert "valid: 0 errors" in rag_eval("validate", "own.jsonl", *options).output
     # A field that is missing once is put right in the file.
     right, wrong = '{"input": "q", "expected": "a"}\n', '{"question": "q", "answer": "a"}\n'
     Path("one.jsonl").write_text(right * 3 + wrong)
-    assert "next: " not in rag_eval("validate", "one.jsonl").output
+    assert "Next: " not in rag_eval("validate", "one.jsonl").output
