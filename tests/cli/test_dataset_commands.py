@@ -69,7 +69,7 @@ def test_init_of_golden_sets_makes_five_files_with_located_contexts(
     checked = json.loads(run(program, "validate", "evaluation/datasets", "--json").stdout)
     # Nothing is doubtful but the comments: every context is located, every key passes its own test.
     assert {issue["code"] for file in checked["files"] for issue in file["issues"]} == {"json-comment"}
-    suggested = done.stdout.rpartition("next:")[2].split()
+    suggested = done.stdout.rpartition("Next:")[2].split()
     assert suggested == ["rag-eval", "golden", ".", "--target", "assistant:answer"]
     monkeypatch.setattr("sys.path", [*sys.path])
     told = run(program, *suggested[1:])
@@ -97,7 +97,7 @@ def test_init_writes_an_example_whose_next_command_runs(
     assert (created["created"], created["kept"]) == (files[1:], files[:1])
     assert (tmp_path / files[0]).read_text(encoding="utf-8") == "mine"
     (tmp_path / files[0]).unlink()
-    suggested = run(init.command, "--example", example).stdout.rpartition("next:")[2].split()
+    suggested = run(init.command, "--example", example).stdout.rpartition("Next:")[2].split()
     ended = run(program, *suggested[1:])
     # The assistant of the first evaluation fails its gate.
     assert ended.exit_code == (example == "first-evaluation"), ended.output
