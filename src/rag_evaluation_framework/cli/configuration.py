@@ -163,7 +163,7 @@ def in_force(key: str) -> Any:
 
 
 def is_given(name: str) -> bool:
-    """Tell whether an option of the current command was given, rather than taken from somewhere."""
+    """Return True if an option of the current command was given, rather than taken from somewhere."""
     source = click.get_current_context().get_parameter_source(name)
     return source in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 

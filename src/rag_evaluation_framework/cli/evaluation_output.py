@@ -178,7 +178,7 @@ def _check(plan: Plan, given: Given) -> None:
 
 
 def _is_split(plan: Plan) -> bool:
-    """Tell whether each dataset has a results document of its own; golden sets have one for all."""
+    """Return True if each dataset has a results document of its own; golden sets have one for all."""
     return plan.manifest.kind != "golden"
 
 

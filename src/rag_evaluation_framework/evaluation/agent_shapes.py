@@ -44,7 +44,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     """What stands for ``{{model}}`` where no model is named."""
     names_model: bool = False
-    """Whether the body has a place of its own for the model."""
+    """True if the body has a place of its own for the model."""
     reply: Mapping[str, str] = {}
     """Where parts of the reply stand that are not found by their usual names."""
     ticket: str | None = None
@@ -114,7 +114,7 @@ def placeholders_in(template: Any) -> frozenset[str]:
 
 
 def has_question(template: Any) -> bool:
-    """Tell whether the question has a place in a template."""
+    """Return True if the question has a place in a template."""
     return bool(placeholders_in(template) & _QUESTION)
 
 

@@ -99,12 +99,12 @@ _BUDGET_CAP = 100.0
 
 
 def was_reached(error: TargetError) -> bool:
-    """Tell whether the request reached the target."""
+    """Return True if the request reached the target."""
     return error.kind not in NOT_REACHED
 
 
 def shows_congestion(error: TargetError) -> bool:
-    """Tell whether the failure asks for fewer requests at once."""
+    """Return True if the failure asks for fewer requests at once."""
     return error.throttled or error.kind == "timeout" or not was_reached(error)
 
 
@@ -126,7 +126,7 @@ class Attempts(msgspec.Struct):
         self.kinds[error.kind] += 1
 
     def may_go_on(self, error: TargetError) -> bool:
-        """Tell whether another attempt is worth it after this failure, budget and deadline aside."""
+        """Return True if another attempt is worth it after this failure, budget and deadline aside."""
         if not error.retry or self.reached >= self.max_attempts:
             return False
         return error.kind not in _RETRIED_ONCE or self.kinds[error.kind] < 2
@@ -194,7 +194,7 @@ class AdaptiveLimit:
 
     @property
     def limit(self) -> int:
-        """How many requests may be with the target at this moment."""
+        """Return the number of requests that may be with the target at this moment."""
         return int(self._limit)
 
     async def acquire(self) -> None:
@@ -272,7 +272,7 @@ class OutageWatch:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether every sample so far was turned away, all with the same status."""
+        """Return True if every sample so far was turned away, all with the same status."""
         kinds = set(self._turned_away)
         return not self._answered and len(kinds) == 1 and kinds <= TURNED_AWAY
 

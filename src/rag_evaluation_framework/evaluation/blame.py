@@ -96,7 +96,7 @@ class _Case(msgspec.Struct, frozen=True, dict=True, weakref=True):
 
     @found_once
     def truth(self) -> RetrievedTruth:
-        """Whether the relevant text was retrieved."""
+        """Return True if the relevant text was retrieved."""
         reported = reported_by_system(self.sample, self.response)
         return retrieved_truth(self.sample, reported, documents=self.documents, wanted=self.expected_points)
 
@@ -134,7 +134,7 @@ class _Case(msgspec.Struct, frozen=True, dict=True, weakref=True):
         return Blame("not_used", why, self._shown(lacking))
 
     def _tells_of_it(self) -> bool:
-        """Tell whether the answer says, or denies, anything of what it should say."""
+        """Return True if the answer says, or denies, anything of what it should say."""
         is_silent = told_in(self.sample, self.answer).silent is not None
         return not is_silent and any(point.label != "unsupported" for point in self.expected_points.points)
 

@@ -90,7 +90,7 @@ EXPERIMENT_HOSTS.register("langsmith", "rag_evaluation_framework.adapters.langsm
 
 
 def is_recorded(dataset: Dataset, wish: bool | None) -> bool:
-    """Tell whether runs of a dataset become experiments; without a wish, those of hosted datasets do."""
+    """Return True if runs of a dataset become experiments; without a wish, those of hosted datasets do."""
     if wish and not isinstance(dataset, HostedDataset):
         raise UsageError("an experiment needs a dataset in LangSmith. Pass the name of the dataset.")
     if wish is not None:

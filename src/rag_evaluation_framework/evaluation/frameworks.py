@@ -76,7 +76,7 @@ class FrameworkSystem(msgspec.Struct, frozen=True, kw_only=True):
     """The same as a coroutine, for what cannot be asked otherwise."""
     takes_history: bool = False
     answers: bool = True
-    """Whether it may answer; else it only finds contexts."""
+    """True if it may answer; else it only finds contexts."""
     context: Context = msgspec.field(default_factory=copy_context)
     """What was in force where it was given, such as the model of ``dspy.context``."""
 
@@ -163,7 +163,7 @@ def system_of(given: Any, called: str | None = None) -> FrameworkSystem | None:
 
 
 def only_finds(given: Any) -> bool:
-    """Tell whether a target returns contexts and never an answer."""
+    """Return True if a target returns contexts and never an answer."""
     system = None if given is None or isinstance(given, str | Mapping) else system_of(given)
     return system is not None and not system.answers
 
@@ -546,7 +546,7 @@ class ExistingIndex:
 
 
 def is_index(text: str) -> bool:
-    """Tell whether a text is the specification of an index that exists."""
+    """Return True if a text is the specification of an index that exists."""
     name, opened, _ = text.partition("(")
     return bool(opened) and name.strip() in INDEXES.names()
 

@@ -65,7 +65,7 @@ def _document_names(hits: Iterable[Hit], is_known: Callable[[str], object]) -> l
 
 
 def _are_own_chunks(ids: Sequence[str]) -> bool:
-    """Tell whether these are ids that chunkers of this package make."""
+    """Return True if these are ids that chunkers of this package make."""
     return all(map(_OWN_CHUNK_ID.fullmatch, ids))
 
 

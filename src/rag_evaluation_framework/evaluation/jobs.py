@@ -117,7 +117,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     baseline: str | Path | Evaluation | None = None
     options: Options = msgspec.field(default_factory=Options)
     blame: bool = True
-    """Whether it is looked for where each answer fails."""
+    """True if it is looked for where each answer fails."""
     prices: Prices | None = None
     """What the target's tokens cost, where its answers are to count."""
     runs_directory: str | Path | None = None
@@ -125,7 +125,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     given: Sequence[str] = ()
     """The options of a command that a resume is to be given again."""
     needs_target: bool = False
-    """Whether somebody has to be asked, even where the rows hold answers."""
+    """True if somebody has to be asked, even where the rows hold answers."""
 
     @property
     def runs(self) -> Path:

@@ -174,7 +174,7 @@ class Draft:
 
     @property
     def drawn_count(self) -> int:
-        """How many samples were drawn so far."""
+        """Return the number of samples that were drawn so far."""
         return int(self._seen.sum())
 
     def next(self) -> list[int]:
@@ -201,7 +201,7 @@ class Draft:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether the interval of every metric is as narrow as it is to be."""
+        """Return True if the interval of every metric is as narrow as it is to be."""
         return self._precision is not None and all(
             self._is_precise(row, scorer, self._precision) for row, scorer in enumerate(self._metrics)
         )

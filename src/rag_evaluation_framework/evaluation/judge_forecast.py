@@ -70,10 +70,10 @@ class JudgeForecast(msgspec.Struct, frozen=True, kw_only=True):
     """How many replies of this judge tell how long one is; 0 where that is assumed."""
     unpriced: tuple[str, ...] = ()
     spared: int = 0
-    """How many calls are spared because the verdict on an answer is known without the judge."""
+    """The number of calls that are spared because the verdict on an answer is known without the judge."""
     spared_usd: float | None = None
     is_asked_later: bool = False
-    """Whether the answers are not there yet, so that others stand in for them."""
+    """True if the answers are not there yet, so that others stand in for them."""
     decided: Mapping[str, int] = {}
     """The claims that each stage of a cascade would decide; one that was not tried has none of its own."""
     untried: tuple[str, ...] = ()

@@ -61,7 +61,7 @@ class Pair(msgspec.Struct, frozen=True):
 
     @property
     def is_alike(self) -> bool:
-        """Whether a judge would be shown the same twice."""
+        """Return True if a judge would be shown the same twice."""
         return all(
             getattr(self.before, name) == getattr(self.after, name)
             for name in ("text", "contexts", "citations", "hits")
@@ -215,7 +215,7 @@ class _Judged:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every answer was judged."""
+        """Return True if every answer was judged."""
         return bool(self.drawn.all())
 
     def judge_all(self, tell: Any) -> None:

@@ -103,7 +103,7 @@ class ManifestReader(YamlReader):
                     )
 
     def gate(self) -> bool:
-        """Tell whether the gate is switched on."""
+        """Return True if the gate is switched on."""
         return self.true_or_false(*EVALUATION, "ciGate")
 
     def settings(self, *of: str, within: ValuePath = EVALUATION) -> dict[str, dict[str, Any]]:

@@ -25,7 +25,7 @@ class DeclaredOption(NamedTuple):
     least: float = 0
     most: float | None = None
     is_above: bool = False
-    """Whether a number has to be above the least."""
+    """True if a number has to be above the least."""
     words: Sequence[str] = ()
     """What there is to choose from."""
     key: str | None = None
@@ -38,7 +38,7 @@ class DeclaredOption(NamedTuple):
     group: str = "Requests"
     """Under which title help lists it."""
     is_resumed: bool = True
-    """Whether a resume is given it again; the head of a run has the others."""
+    """True if a resume is given it again; the head of a run has the others."""
 
     @property
     def name(self) -> str:

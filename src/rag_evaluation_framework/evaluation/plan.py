@@ -207,9 +207,9 @@ class DatasetPlan(msgspec.Struct, frozen=True, kw_only=True):
     unmeasured: Mapping[str, str] = {}
     """The metrics that were asked for and cannot be measured, and why."""
     tells_blame: bool = True
-    """Whether it is looked for where each answer fails, as far as that can be told."""
+    """True if it is looked for where each answer fails, as far as that can be told."""
     is_as_it_was: bool = False
-    """Whether it is known to be what it was when the run that is resumed began."""
+    """True if it is known to be what it was when the run that is resumed began."""
     budget: JudgeBudget | None = None
     """How much of it is judged, where not everything is."""
 
@@ -219,7 +219,7 @@ class DatasetPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_golden(self) -> bool:
-        """Whether it is a golden set: every answer is blamed."""
+        """Return True if it is a golden set: every answer is blamed."""
         return self.source.dialect in GOLDEN_DIALECTS
 
     @property

@@ -163,7 +163,7 @@ def _with_unstable(part: Evaluation, moved: Regressions) -> AnswerCounts:
 
 
 def _is_worth_asking_again(plan: Plan, moved: Regressions) -> bool:
-    """Tell whether more questions got worse than may, and the agent can be asked them again."""
+    """Return True if more questions got worse than may, and the agent can be asked them again."""
     is_live, gate = getattr(plan.target, "is_live", True), plan.gate
     is_once = plan.choice.repeats == 1 and gate.ask_again > 0
     return is_live and is_once and len(moved.worse) + len(moved.unconfirmed) > gate.max_regressions

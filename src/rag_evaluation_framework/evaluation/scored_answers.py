@@ -212,7 +212,7 @@ def _score(scorer: Any, sample: Sample, response: Response, *, is_settled: bool 
 
 
 def _has_turns_to_score(scorer: Scorer, sample: Sample, response: Response) -> bool:
-    """Tell whether a conversation failed after some of its turns, which the scorer scores one by one."""
+    """Return True if a conversation failed after some of its turns, which the scorer scores one by one."""
     scores_turns = getattr(scorer, "scores_turns", False) and is_conversation(sample)
     return bool(scores_turns and response.metadata.get(TURNS))
 

@@ -98,7 +98,7 @@ class Reader:
     """
 
     keeps = True
-    """Whether it finds out what other metrics of the view ask for too."""
+    """True if it finds out what other metrics of the view ask for too."""
 
     def __init__(
         self, sample: Sample, response: Response, *, method: Method | None, methods: Methods
@@ -186,7 +186,7 @@ class MetricScorer:
         self._given: dict[str, Any] = {"reader": reader, "needs": needs}
         method = chosen_method(metric, methods) if declared.methods else None
         self.needs_model = bool(declared.methods) and method is None
-        """Whether only a judge or an embedding model could measure it, and there is none."""
+        """True if only a judge or an embedding model could measure it, and there is none."""
         lack = f"not scored: {missing_method(declared)[0]}"
         way = Way(lack) if self.needs_model else way_of(metric, method, methods)
         self.name = str(metric)
@@ -200,12 +200,12 @@ class MetricScorer:
         self.questions = way.questions
         """What a judge is asked about an answer; a question that two metrics share is asked once."""
         self.asks_for_verdict = bool(way.questions) and not methods.judges_all and _is_read(declared.name)
-        """Whether the judge is asked for the verdict on an answer alone, so that a settled one needs none."""
+        """True if the judge is asked for the verdict on an answer alone, so that a settled one needs none."""
         self.is_slow, self.engines = way.is_slow, way.engines
-        """Whether scoring waits for a model, so that a run does it beside its other work."""
+        """True if scoring waits for a model, so that a run does it beside its other work."""
         self._by_turn = view.by_turn and not self.needs_model
         self.scores_turns = self._by_turn or "turns" in self.needs
-        """Whether each turn of a conversation is scored by itself."""
+        """True if each turn of a conversation is scored by itself."""
         if self.needs_model:
             return
         found_by = reader or view.reader or READERS.get(view.name)
@@ -253,12 +253,12 @@ class MetricScorer:
 
     @property
     def reads_spans(self) -> bool:
-        """Whether it scores the characters retrieved."""
+        """Return True if it scores the characters retrieved."""
         return any(each.name == "retrieved_spans" for each in self.metric.metric.fields)
 
     @property
     def reads_hits(self) -> bool:
-        """Whether it scores what was retrieved against what is relevant."""
+        """Return True if it scores what was retrieved against what is relevant."""
         return not _HIT_FIELDS.isdisjoint(each.name for each in self.metric.metric.fields)
 
     def score(self, sample: Sample, response: Response) -> Score:
@@ -404,7 +404,7 @@ class MetricScorer:
 
 
 def _is_read(metric: str) -> bool:
-    """Tell whether the verdict on an answer reads what a judge says by a metric."""
+    """Return True if the verdict on an answer reads what a judge says by a metric."""
     from rag_evaluation_framework.judging.answer_evidence import AnswerEvidence  # takes long
 
     return metric in AnswerEvidence.JUDGED_METRICS
@@ -486,7 +486,7 @@ def score(
 
 
 def are_blamed(scorers: Iterable[MetricScorer], *, is_golden: bool) -> bool:
-    """Tell whether answers are blamed: those of golden sets, and those whose contexts a metric looks at.
+    """Return True if answers are blamed: those of golden sets, and those whose contexts a metric looks at.
 
     So are those whose claims one holds against the reference: that tells which are wrong, if not why.
     """

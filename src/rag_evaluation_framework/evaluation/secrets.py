@@ -198,7 +198,7 @@ def file_inside(text: str, folder: Path) -> Path:
 
 
 def has_reference(text: str) -> bool:
-    """Tell whether a text refers to an environment variable or a secret."""
+    """Return True if a text refers to an environment variable or a secret."""
     return _REFERENCE.search(text) is not None
 
 

@@ -159,7 +159,7 @@ def _known_hits(sample: Sample, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
 
 
 def holds_retrieval(sample: Sample) -> bool:
-    """Tell whether a sample says what was retrieved for it, be it nothing."""
+    """Return True if a sample says what was retrieved for it, be it nothing."""
     recorded = sample.recorded
     return recorded is not None and bool(
         recorded.contexts or recorded.retrieved or recorded.retrieved_nothing
@@ -226,7 +226,7 @@ def model_of(given: TargetLike | None, manifest: Manifest, target: Target) -> st
 
 
 def is_address(given: object) -> bool:
-    """Tell whether what is given is the address of an agent."""
+    """Return True if what is given is the address of an agent."""
     if not isinstance(given, str):
         return False
     return isinstance(given, Address) or given.strip().startswith(("http://", "https://"))
@@ -482,7 +482,7 @@ def _framework_system(found: Any) -> FrameworkSystem | None:
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[bool, tuple[str, ...]]:
-    """Tell whether a function wants the sample, and which of the other things it has a parameter for."""
+    """Return whether a function takes the sample, and which of the other things it takes."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # builtins may have no signature

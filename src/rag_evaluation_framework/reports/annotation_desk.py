@@ -566,7 +566,7 @@ def _judging(item: Item, annotations: Iterable[Annotation]) -> AnswerQualityAnno
 
 
 def _is_other(item: Item, annotation: Annotation) -> bool:
-    """Tell whether a record judges another answer to the question, whatever it marks."""
+    """Return True if a record judges another answer to the question, whatever it marks."""
     return isinstance(annotation, AnswerQualityAnnotation) and annotation is not _judging(item, [annotation])
 
 

@@ -38,7 +38,7 @@ class AnnotationForm(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def says_something(self) -> bool:
-        """Whether anything is said of the answer."""
+        """Return True if anything is said of the answer."""
         return bool(self.scores or self.unsupported or self.verdicts or self.note)
 
     @classmethod

@@ -699,7 +699,7 @@ def _agent_failed(evaluation: Evaluation) -> str:
 
 
 def holds_rows(evaluation: Evaluation) -> bool:
-    """Tell whether the answers are somebody's rows, which nobody was asked for."""
+    """Return True if the answers are somebody's rows, which nobody was asked for."""
     return "reading" in evaluation.head.configuration
 
 

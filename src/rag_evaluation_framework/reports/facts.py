@@ -345,7 +345,7 @@ def rows_in_order(evaluation: Evaluation, order: Callable[[Row], Any]) -> Iterat
 
 
 _AT_ONCE = 500
-"""How many rows are read at a time at least."""
+"""The number of rows that are read at a time at least."""
 
 
 def _with_places(evaluation: Evaluation, part: Evaluation, rows: Iterable[Row]) -> Iterable[Row]:
@@ -608,7 +608,7 @@ class MovedRow(msgspec.Struct, frozen=True):
     now: str
     by: str
     counts: tuple[int, int, int] = (0, 0, 0)
-    """How many answers are better, the same and worse, of contenders."""
+    """The number of answers that are better, the same and worse, of contenders."""
     demand: Demand = Demand(None)
 
     @property
@@ -790,7 +790,7 @@ def steps_sentence(rows: Iterable[Row]) -> str:
 
 
 def is_needed(row: Row, hit: Hit | None) -> bool:
-    """Tell whether a hit of a document that is needed has characters that are, where they are known."""
+    """Return True if a hit of a document that is needed has characters that are, where they are known."""
     if hit is None or hit.span is None or row.sample is None:
         return True
     known = [each for each in row.sample.relevant_spans if each.file == hit.span.doc_id]

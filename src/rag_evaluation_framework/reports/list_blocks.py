@@ -98,7 +98,7 @@ def clock_time(started: str | None, *, today: str) -> str:
 
 
 def _is_left(row: dict[str, Any]) -> bool:
-    """Tell whether a resume has something to do: samples to ask, or scores to make again."""
+    """Return True if a resume has something to do: samples to ask, or scores to make again."""
     return row["state"] == "incomplete" or (row["state"] == "complete" and any(row[name] for name in _LEFT))
 
 

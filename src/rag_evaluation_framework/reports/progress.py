@@ -42,7 +42,7 @@ class Line:
 
     @property
     def _is_time(self) -> bool:
-        """Whether the last line is old enough for another."""
+        """Return True if the last line is old enough for another."""
         return self._clock() - self._written_at >= (LIVE_SECONDS if self._live else PLAIN_SECONDS)
 
     def write(self, text: str) -> None:
@@ -116,7 +116,7 @@ class ProgressLine(Line):
 
     @property
     def _is_plain(self) -> bool:
-        """Whether the stream can write no bar but of ``#``."""
+        """Return True if the stream can write no bar but of ``#``."""
         encoding = getattr(self._stream, "encoding", None) or "utf-8"
         return not encoding.lower().replace("-", "").startswith("utf")
 

@@ -96,7 +96,7 @@ def compared(now: Record, earlier: Sequence[Record]) -> Pace:
 
 
 def is_same(one: Record, other: Record) -> bool:
-    """Tell whether two measurements are of the same configuration, questions and hardware."""
+    """Return True if two measurements are of the same configuration, questions and hardware."""
     return all(one.get(name) == other.get(name) for name in _SAME)
 
 
@@ -109,7 +109,7 @@ def same_before(
 
 
 def is_percentile(name: str) -> bool:
-    """Tell whether a field of a record is a percentile: ``p95``, ``p99.9``."""
+    """Return True if a field of a record is a percentile: ``p95``, ``p99.9``."""
     return name[:1] == "p" and name[1:].replace(".", "", 1).isdigit()
 
 

@@ -576,7 +576,7 @@ def _pair_of(baseline: ScoredRun, contender: ScoredRun, metric: str, *, are_othe
 
 
 def _is_comparable(pair: _Pair) -> bool:
-    """Tell whether a metric can be compared; one judged in part only over the same questions."""
+    """Return True if a metric can be compared; one judged in part only over the same questions."""
     before, after = pair.before[1], pair.after[1]
     return before.draws is after.draws is None if pair.are_other else bool(before.beside(after)[1].any())
 
@@ -600,7 +600,7 @@ def _of_all(plain: MetricComparison, before: ScoredMetric, after: ScoredMetric) 
 
 
 def have_queries_in_common(baseline: ScoredRun, contender: ScoredRun, metric: str) -> bool:
-    """Tell whether any query has a value of a metric in both runs."""
+    """Return True if any query has a value of a metric in both runs."""
     return bool(baseline.metrics[metric].beside(contender.metrics[metric])[1].any())
 
 

@@ -243,7 +243,7 @@ class Row(msgspec.Struct, frozen=True):
 
     @property
     def expects_refusal(self) -> bool:
-        """Whether the last answer should decline."""
+        """Return True if the last answer should decline."""
         if turns := self.turns:
             return turns[-1].expects_refusal
         return self.sample is not None and isinstance(self.sample.expectation, Refusal)
@@ -303,7 +303,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True,
     counts: Counts
     outcome: RunOutcome
     answers: AnswerCounts = AnswerCounts()
-    """How many answers are correct, partly correct, wrong and not judged."""
+    """The number of answers that are correct, partly correct, wrong and not judged."""
     columns: Columns = NO_COLUMNS
     parts: Mapping[str, Evaluation] = {}
     parts_are: PartsAre | None = None
@@ -345,7 +345,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True,
 
     @property
     def is_ranking(self) -> bool:
-        """Whether it is of ranked runs, whose tables have a row for each query."""
+        """Return True if it is of ranked runs, whose tables have a row for each query."""
         return self.kind == "systems" and all(part.kind == "ranking" for part in self.parts.values())
 
     @property
@@ -426,7 +426,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True,
 
     @property
     def is_gated(self) -> bool:
-        """Whether a gate says which answers fail."""
+        """Return True if a gate says which answers fail."""
         return bool(self.verdict and self.verdict.enabled)
 
     def failed(self) -> list[Row]:

@@ -282,7 +282,7 @@ def hold_limit(limit: Threshold, run: Evaluation, min_scored: float) -> Check:
 
 
 def hold_grade(limit: Threshold, answers: AnswerCounts, min_scored: float) -> tuple[CheckStatus, str | None]:
-    """Tell whether a limit of a grade is met, and why not; what is not judged never meets one.
+    """Return the status of a limit of a grade, and its reason; what is not judged never meets one.
 
     It is missed where it would be, were every answer that is not judged correct.
     """
@@ -446,7 +446,7 @@ def sample_bounds(thresholds: Sequence[Threshold], metrics: Iterable[str]) -> tu
 
 
 def sample_passes(result: SampleResult, bounds: Sequence[Threshold]) -> bool | None:
-    """Tell whether a sample passes; ``None`` where no bound is missed and a score that counts failed, or
+    """Return True if a sample passes; ``None`` where no bound is missed and a score that counts failed, or
     nothing that counts was scored.
     """
     if result.response.failure is not None:
@@ -520,7 +520,7 @@ def _counted(result: SampleResult, bounds: Sequence[Threshold]) -> list[tuple[Sc
 
 
 def _lacks_a_score(counted: Iterable[tuple[Score, Threshold]]) -> bool:
-    """Tell whether a score that counts failed, or was skipped only because the answer is empty."""
+    """Return True if a score that counts failed, or was skipped only because the answer is empty."""
     return any(score.status == "failed" or score.reason == EMPTY for score, _ in counted)
 
 

@@ -142,7 +142,7 @@ class Glance(msgspec.Struct):
 
     @property
     def may_be_asked_again(self) -> bool:
-        """Whether there is no answer, for a reason that says nothing about the sample."""
+        """Return True if there is no answer, for a reason that says nothing about the sample."""
         failure = self.result.response.failure
         return failure is not None and may_be_mended(failure.kind)
 
@@ -153,7 +153,7 @@ class Glance(msgspec.Struct):
 
     @property
     def is_undrawn(self) -> bool:
-        """Whether a score is missing only because the sample was not drawn for the judge."""
+        """Return True if a score is missing only because the sample was not drawn for the judge."""
         return any(score.reason == NOT_DRAWN for score in self.result.scores)
 
     @property
@@ -313,7 +313,7 @@ def empty_index(total: int) -> JournalIndex:
 
 _INDEXES: ReadOnce[JournalIndex] = ReadOnce()
 LISTS: ReadOnce[int] = ReadOnce()
-"""How many samples are in the latest lists."""
+"""The number of samples that are in the latest lists."""
 
 
 def read_index(path: Path, *, total: int) -> JournalIndex:
@@ -527,7 +527,7 @@ def _line(file: BinaryIO) -> tuple[bytes, int]:
 
 
 def is_torn(file: BinaryIO, offset: int, length: int) -> bool:
-    """Tell whether a line that is not intact is the beginning of one that was being written.
+    """Return True if a line that is not intact is the beginning of one that was being written.
 
     It begins as ours do (or is what a power cut left, zeros) and has no end, and what is there is not whole:
     a line that lost only its end to damage held an answer.
@@ -568,7 +568,7 @@ def _count(index: JournalIndex, glance: Glance, offset: int) -> None:
 
 
 def _may_replace(index: JournalIndex, glance: Glance, content: bytes, *, file: BinaryIO) -> bool:
-    """Tell whether a line may take the place of its sample's earlier one.
+    """Return True if a line may take the place of its sample's earlier one.
 
     It has the same answer and scores, perhaps with another verdict, or new scores that were still to come.
     """

@@ -167,7 +167,7 @@ class LabelledValues(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=T
 
 
 def are_shares(values: Floats) -> bool:
-    """Tell whether all values are from 0 to 1."""
+    """Return True if all values are from 0 to 1."""
     return bool(values.min() >= 0.0 and values.max() <= 1.0)
 
 
@@ -482,7 +482,7 @@ def _against(name: str, ranked: Estimate, wanted: LabelField, held: LabelledValu
 
 
 def _surely_falls(ranked: Estimate) -> bool:
-    """Tell whether one falls as the other rises: in all of the interval, or without any exception."""
+    """Return True if one falls as the other rises: in all of the interval, or without any exception."""
     if ranked.interval is not None:
         return ranked.interval.high < 0.0
     return ranked.value is not None and math.isclose(ranked.value, -1.0)

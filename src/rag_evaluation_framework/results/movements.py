@@ -65,7 +65,7 @@ class AskedAgain(msgspec.Struct, Generic[K], frozen=True):
     unstable: tuple[K, ...] = ()
     calls: int = 0
     were_judged: bool = False
-    """Whether any answer to the unconfirmed was judged."""
+    """True if any answer to the unconfirmed was judged."""
 
 
 def ask_again(

@@ -432,7 +432,7 @@ class PairedAnswers:
 
     @cached_property
     def is_judged(self) -> bool:
-        """Whether any answer to a question of both runs was judged, in either."""
+        """Return True if any answer to a question of both runs was judged, in either."""
         chosen = self._in_demand & self.both
         return bool(((self.old.is_judged | self.new.is_judged) & chosen).any())
 

@@ -116,7 +116,7 @@ class Pairing(msgspec.Struct):
 
 
 def are_other_questions(pairings: Iterable[Pairing]) -> bool:
-    """Tell whether two runs, dataset by dataset, are samples of different questions."""
+    """Return True if two runs, dataset by dataset, are samples of different questions."""
     sides, paired = [0, 0], [0, 0]
     for pairing in pairings:
         for place, numbers in enumerate((pairing.before, pairing.after)):
@@ -127,7 +127,7 @@ def are_other_questions(pairings: Iterable[Pairing]) -> bool:
 
 
 def is_left_out(head: RunHead, dataset: str) -> bool:
-    """Tell whether a run was narrowed so that it need not have asked the samples of a dataset."""
+    """Return True if a run was narrowed so that it need not have asked the samples of a dataset."""
     selection = head.configuration.get("selection")
     if not isinstance(selection, Mapping):
         return False

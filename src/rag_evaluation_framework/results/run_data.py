@@ -317,7 +317,7 @@ def as_they_were(samples: Samples, path: Path) -> Iterator[Sample]:
 
 
 def may_be_called_otherwise(path: Path) -> bool:
-    """Tell whether the ids of a run's samples may be other ones now: an earlier version generated them
+    """Return True if the ids of a run's samples may be other ones now: an earlier version generated them
     otherwise, and those of one question are numbered in the order of the file.
     """
     made = [id_ for id_, _ in read_list(path) if is_made_id(id_)]

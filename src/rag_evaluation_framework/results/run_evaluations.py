@@ -164,7 +164,7 @@ class RunRows:
         self.holds: Any = None
         """What has to live as long as it reads: a folder that passes."""
         self.are_kept = False
-        """Whether the figures were read from the folder, and nothing has to be written there."""
+        """True if the figures were read from the folder, and nothing has to be written there."""
 
     @property
     def labels_digest(self) -> str:

@@ -208,7 +208,7 @@ class RunFolder:
 
     @property
     def state(self) -> RunState:
-        """Whether the run is going on, can be resumed or is complete."""
+        """Return True if the run is going on, can be resumed or is complete."""
         return self.summary().state
 
     def summary(self) -> ListedRun:
@@ -230,7 +230,7 @@ class RunFolder:
 
     @property
     def awaits_judge(self) -> bool:
-        """Whether a budget of the judge is not used up yet."""
+        """Return True if a budget of the judge is not used up yet."""
         return JUDGE_BUDGET in self.head.configuration and not self.judged_path.is_file()
 
     @property
@@ -313,12 +313,12 @@ class PassingFolder:
 
 
 def is_run(path: Path) -> bool:
-    """Tell whether a folder is that of a run."""
+    """Return True if a folder is that of a run."""
     return (path / "head.json").is_file()
 
 
 def is_results_of_run(path: Path) -> bool:
-    """Tell whether a file has the results of a run beside its journal."""
+    """Return True if a file has the results of a run beside its journal."""
     return path.name == RESULTS_NAME and is_run(path.parent)
 
 
@@ -548,7 +548,7 @@ class ListedRun(msgspec.Struct, frozen=True):
 
     @property
     def is_resumable(self) -> bool:
-        """Whether a resume has something left to do."""
+        """Return True if a resume has something left to do."""
         has_more = self.counts is not None and bool(self.counts.rescorable or self.counts.reaskable)
         return self.state in ("incomplete", "broken") or (self.state == "complete" and has_more)
 

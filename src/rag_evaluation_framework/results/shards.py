@@ -225,7 +225,7 @@ def _joined(name: str, parts: Sequence[Evaluation]) -> Evaluation:
 
 
 def _are_of_a_file(parts: Sequence[Evaluation]) -> bool:
-    """Tell whether the samples stood in one file, each shard in its order."""
+    """Return True if the samples stood in one file, each shard in its order."""
     lines = [[_line(row) for row in part.rows] for part in parts]
     every = list(chain.from_iterable(lines))
     # A line that stands twice is of two files, whatever they are called.

@@ -66,7 +66,7 @@ def section_of(name: str, method: str) -> str:
 
 
 def is_higher_better(name: str, method: str, told: bool | None = None) -> bool:
-    """Tell whether higher is better: as declared, else as given, else no for times and yes for the rest."""
+    """Return True if higher is better: as declared, else as given, else no for times and yes for the rest."""
     declared = declared_metric(name)
     if declared is not None:
         return declared.metric.higher_is_better

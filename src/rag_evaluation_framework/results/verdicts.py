@@ -220,12 +220,12 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def fails(self) -> bool:
-        """Whether it fails the gate because of what was measured."""
+        """Return True if it fails the gate because of what was measured."""
         return self.status in ("missed", "worse")
 
     @property
     def is_open(self) -> bool:
-        """Whether it fails the gate because it was not evaluated."""
+        """Return True if it fails the gate because it was not evaluated."""
         return self.status == "not evaluated" and self.excuse is None
 
     @property
@@ -319,7 +319,7 @@ class Regressions(msgspec.Struct, frozen=True, kw_only=True):
     """How many answers it took to ask again what seemed to get worse."""
     was_asked_again: bool = False
     were_judged: bool = False
-    """Whether answers to the unconfirmed were judged when they were asked again, but not always wrong."""
+    """True if answers to the unconfirmed were judged when they were asked again, but not always wrong."""
     reliability: Mapping[str, Mapping[str, Any]] = {}
     """How often the agent failed and was asked once more in the baseline, by dataset."""
     answers: Mapping[tuple[str, str], str] = {}
@@ -373,7 +373,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     max_regressions: int = 0
     """What the gate allowed, so that shards can be decided together."""
     n_errors: int = 0
-    """How many requests failed."""
+    """The number of requests that failed."""
     n_uncovered: int = 0
     """How many answers are known to be wrong where nothing the gate holds is about wrong answers."""
 
@@ -534,7 +534,7 @@ class AnswerChanges(msgspec.Struct, frozen=True, kw_only=True):
     p_value: float = 1.0
     level: float = 0.05
     is_tested: bool = False
-    """Whether the answers themselves are tested, and not only their metrics."""
+    """True if the answers themselves are tested, and not only their metrics."""
     traits: tuple[SharedTrait, ...] = ()
     slices: Mapping[str, Mapping[str, SliceChanges]] = {}
     edited: tuple[ChangedAnswer, ...] = ()
