@@ -100,7 +100,7 @@ def test_a_run_that_reaches_its_deadline_exits_3_and_resumes_asking_nothing_twic
     ended = evaluate(*options, "--run-timeout", "0.6", "--json")
     assert (ended.code, ended.json["ciGateResult"]) == (3, "FAIL")
     run = ended.json["runs"][0]
-    assert (run["completed"], "deadline" in run["reason"]) == (False, True)
+    assert (run["completed"], "exceeded its limit" in run["reason"]) == (False, True)
     assert 0 < run["finished"] < 24
     indices = [sample["index"] for sample in ended.json["samples"]]
     assert indices == sorted(set(indices))

@@ -49,7 +49,7 @@ def test_no_call_is_made_that_could_pass_the_cap_and_a_resume_with_a_higher_one_
         spent = f"Spent ${made * PRICE:.3g} of --max-cost $0.06; the next call could cost $0.04"
         assert spent in " ".join(done.stdout.split())
         assert f"{made} calls" in done.stderr
-        assert "of $0.06 at most" in done.stderr
+        assert "of a $0.06 cap" in done.stderr
         (run,) = Path("runs").iterdir()
         assert json.loads((run / "judge_usage.json").read_bytes())["cost_usd"] == pytest.approx(made * PRICE)
         # The same cap lets nothing more through: what the first part cost counts.
@@ -108,7 +108,7 @@ def test_what_is_refused_or_never_reached_costs_nothing() -> None:
     ("options", "told"),
     [
         (("--judge-model", "gpt-4o-mini"), "gpt-4o-mini has no price. Set its price"),
-        ((), "--max-cost needs a price. Pass --pricearget's, --price-input and"),
+        ((), "no price given. Pass --price-input and"),
     ],
 )
 def test_a_cap_without_prices_is_refused_in_one_line_that_says_what_to_add(

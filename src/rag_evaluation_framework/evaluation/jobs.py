@@ -198,7 +198,7 @@ def _check_capped(methods: Methods, prices: Prices | None) -> None:
     is_capped = methods.spending is not None and methods.spending.cap is not None
     if is_capped and methods.judge is None and prices is None:
         raise UsageError(
-            "--max-cost needs a price. Pass --price-input and --price-output for the target, or a "
+            "--max-cost: no price given. Pass --price-input and --price-output for the target, or a "
             "judge with prices: openai(model=…, price_input=…, price_output=…)"
         )
 
