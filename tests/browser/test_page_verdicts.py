@@ -145,7 +145,7 @@ def test_answer_page_names_decider_reason_and_cause(report: Callable[..., Any]) 
     assert lines[1].startswith("Cause: ")
     tab.evaluate("location.hash = '#s=flagged'")
     tab.wait_for_function("document.querySelector('.sample .mono').textContent === 'flagged'")
-    assert texts(tab, ".sample > p") == ["correct by local model.", "Flagged: may contain unsupported text."]
+    assert texts(tab, ".sample > p") == ["correct (local model).", "Flagged: may contain unsupported text."]
 
 
 def test_conversation_page_has_a_verdict_on_each_turn(report: Callable[..., Any]) -> None:

@@ -149,7 +149,7 @@ def test_movers_are_chosen_by_key_and_metrics_by_name(pages: dict[str, Path], op
     tab.wait_for_function("location.hash.includes('m=faithfulness')")
     tab.select_option(".which-metric", "span_recall")
     moved = tab.locator(".slopes tbody tr:not(:has(td[colspan]))").count()
-    assert tab.locator(".sums").inner_text().startswith(f"{moved} moved")
+    assert tab.locator(".sums").inner_text().startswith(f"{moved} changed")
     tab.locator("header nav a").nth(2).click()
     tab.wait_for_selector("#view-2:not([hidden]) .samples tbody tr")
 

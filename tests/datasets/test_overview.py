@@ -86,7 +86,7 @@ def test_a_folder_of_documents_is_counted_by_file(tmp_path: Path) -> None:
     assert figures.files == {".md": 1, ".txt": 1}
     assert figures.unreadable == ("deep/c.pdf",)
     assert figures.lengths["documents"].summary()["total"] == 104
-    assert "1 file whose text cannot be read: deep/c.pdf" in rag_eval("stats", tmp_path).stdout
+    assert "cannot read the text of 1 file: deep/c.pdf" in rag_eval("stats", tmp_path).stdout
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="expected a dataset, or a folder with documents"):
         overview(tmp_path / "empty")

@@ -231,7 +231,7 @@ def test_a_run_is_named_by_any_end_of_its_id_that_only_one_has(tmp_path: Path) -
     ]
     assert RunFolder.open("002", tmp_path).path == folders[names[1]].path
     assert RunFolder.open(folders["nightly"].path).path == folders["nightly"].path
-    with pytest.raises(UsageError, match=rf"001 matches 2 runs \({names[0]}, {names[2]}\): Give"):
+    with pytest.raises(UsageError, match=rf"001 matches 2 runs \({names[0]}, {names[2]}\)\. Give"):
         RunFolder.open("001", tmp_path)
     with pytest.raises(UsageError, match="a results file has the figures of a run, not its journal"):
         RunFolder.open(tmp_path / "notes.txt", tmp_path)

@@ -117,7 +117,7 @@ def test_the_steps_of_a_trace_are_shown_by_terminal_page_and_notebook(folder: Pa
     for html in (row._repr_html_(), row.sample._repr_html_() if row.sample else ""):
         assert told in html
     page = result.render("page")
-    assert "By step, in the middle trace" in page
+    assert "By step, in the median trace" in page
     assert '"retrieval","step, “fare”, 2 documents","5 ms",[2.0,2.5],null' in page  # of the second it took
 
 
