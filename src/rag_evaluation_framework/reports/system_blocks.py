@@ -156,7 +156,7 @@ def describe_ranking(
             yield from _per_query(name, part)
     if len(ranking.parts) > 1 and again is not None and not rows:
         yield blocks.GAP
-        yield blocks.Steps([(f"{again} --per-query", "show the score of every question")])
+        yield blocks.Steps([(f"{again} --per-query", "show every question")])
 
 
 def _ranking_details(ranking: Evaluation) -> blocks.Blocks:
