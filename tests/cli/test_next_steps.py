@@ -33,13 +33,19 @@ def save_rows(path: Path, days: int, *, count: int = 12) -> str:
 
 
 def test_next_step_names_the_manifest_by_its_path(folder: Path) -> None:
-    shutil.copytree(EXAMPLES / "ferry", folder / "desk")
+    shutil.copytree(EXAMPLES / "ferry", folder / "island_desk")
     done = rag_eval_ended(
-        *("evaluate", "desk/floor.yaml", "--target", "desk.ferry_agent:answer", "--allow-missing"),
+        *(
+            "evaluate",
+            "island_desk/floor.yaml",
+            "--target",
+            "island_desk.ferry_agent:answer",
+            "--allow-missing",
+        ),
         folder=folder,
     )
     assert "Next: " in done.stdout, done.stderr
-    assert "rag-eval evaluate desk/floor.yaml " in " ".join(done.stdout.replace("\\\n", "").split())
+    assert "rag-eval evaluate island_desk/floor.yaml " in " ".join(done.stdout.replace("\\\n", "").split())
 
 
 def test_score_hints_at_the_wrong_answers_if_any_is_wrong(folder: Path) -> None:
