@@ -199,7 +199,7 @@ def test_records_are_drawn_at_random_to_be_read(tmp_path: Path) -> None:
     records = [raw(f"t{number}", answer=f"answer {number}", rag=RAG) for number in range(40)]
     path = str(write_raw(tmp_path, *records))
     shown = rag_eval("sample", path, "-n", "5", "--seed", "1", folder=tmp_path).stdout
-    assert shown.startswith("5 of 40 records of")
+    assert shown.startswith("5 of 40 samples of")
     assert "Dogs pay 2 pounds." in shown
     first, other, few = (
         json.loads(rag_eval("sample", path, "-n", count, "--seed", seed, "--json", folder=tmp_path).stdout)

@@ -114,7 +114,7 @@ def test_a_judge_of_a_plugin_is_written_like_any_component(installed: Path) -> N
         evaluate(rows, metrics=["faithfulness"], judge=judge)
     with pytest.raises(UsageError, match=r'judge house.size=2.: unknown setting "size"'):
         evaluate(rows, metrics=["faithfulness"], judge="house(size=2)")
-    with pytest.raises(UsageError, match="a cap in money needs prices"):
+    with pytest.raises(UsageError, match="a cost cap needs prices"):
         evaluate(rows, metrics=["faithfulness"], judge="house", max_cost=1.0)
     with opened_methods(Scoring(judge='house(model=large, host="http://127.0.0.1:9/v1")')) as methods:
         assert methods.judge is not None

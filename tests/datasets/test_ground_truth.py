@@ -97,8 +97,8 @@ def test_a_run_goes_on_with_the_truth_it_began_with_when_its_dataset_is_annotate
     assert (ended.outcome.completed, len(asked)) == (True, 3)
     assert ended.metrics[metric].value == 0.0  # by the sentence that the dataset holds for the true one
     assert ended.warnings == (
-        "boats: annotated since the run began; it goes on with the truth it began with for 1 sample; "
-        f"by the new one: rag-eval score {run[-3:]} -m {metric}",
+        "boats: 1 annotated sample changed since the run started. It uses the old ground truth; "
+        f"to use the new one: rag-eval score {run[-3:]} -m {metric}",
     )
     assert evaluate(ended, metrics=[metric]).metrics[metric].value == 0.5  # q1 as anna says
     # Anything else that was edited is refused as before.

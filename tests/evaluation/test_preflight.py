@@ -136,7 +136,7 @@ def test_a_threshold_that_no_dataset_is_scored_by_is_an_error_with_its_line_and_
     manifest = manifest_of(tmp_path, records, thresholds="{exact_match: 0.5, latency: 9}")
     with pytest.raises(InputError) as caught:
         plan_evaluation(manifest)
-    expected = f"{tmp_path / 'agent.yaml'}:5: thresholds: expected a metric that a dataset is scored by"
+    expected = f"{tmp_path / 'agent.yaml'}:5: thresholds: expected a metric of a dataset"
     assert [str(issue) for issue in caught.value.issues] == [
         f"{expected} (string_match, pass_rate), got exact_match, which is not measured. Add -m exact_match",
         f"{expected} (pass_rate, string_match), got latency, which is not measured. Add -m latency",
@@ -193,7 +193,7 @@ def test_a_sample_that_holds_a_secret_is_refused_by_its_line_without_showing_it(
     secrets.add("s3cret-value")
     with pytest.raises(InputError) as caught:
         refuse_secrets(plan, secrets)
-    assert "data.jsonl:2: expected no secret" in str(caught.value)
+    assert "data.jsonl:2: expected samples without secrets" in str(caught.value)
     assert "s3cret" not in str(caught.value)
 
 

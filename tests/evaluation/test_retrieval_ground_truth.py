@@ -104,7 +104,9 @@ def test_a_context_text_of_the_spans_own_length_serves_as_its_text_and_a_longer_
     ("text", "where"), [("The train leaves", "no place"), ("The boat", "several places")]
 )
 def test_a_span_whose_text_is_gone_or_stands_twice_is_an_error(text: str, where: str) -> None:
-    with pytest.raises(InputError, match=f"which is not as it was, got '{text}' in {where}"):
+    with pytest.raises(
+        InputError, match=f"that occurs once in the changed document .boats.md., got '{text}' in {where}"
+    ):
         span_of(cited("boats.md", 3, 3 + len(text), text))
 
 

@@ -155,7 +155,7 @@ NO_HITS = "the system does not report what it retrieved"
             "hit",
             {"relevant_documents": {"a": 1}},
             hits(*CHUNKS),
-            "its hits are chunks that do not tell their",
+            "the hits are chunks without document names",
         ),
         ("chunk_f1", {}, hits(*CHUNKS), "the dataset has no relevant chunks for this sample"),
         ("chunk_f1", {"relevant_chunk_ids": CHUNKS}, hits(), NO_HITS),

@@ -158,7 +158,7 @@ def test_blind_hides_others_and_metrics_until_an_item_is_finished(run: str) -> N
     verdict = load(Path("runs", run)).rows[0].verdict
     assert verdict is not None
     assert item["verdict"]["v"][0] == verdict.name
-    assert item["verdict"]["by"] == verdict.by
+    assert (item["verdict"]["by"], verdict.by) == ("word overlap", "words")
 
 
 def test_taking_everything_back_leaves_no_record(run: str) -> None:

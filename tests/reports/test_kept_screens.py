@@ -224,7 +224,7 @@ def test_a_sweep_recommends_and_names_what_nothing_finds(elsewhere: Path) -> Non
     (sweep,) = Path("runs").iterdir()
     for width in WIDTHS:
         text = load(sweep).render(screen=Screen(width=width)) + "\n"  # type: ignore[union-attr, call-arg]
-        seconds = re.compile(r"(?<= %  .{13}) +\d+\.\d\d(?=  )")  # in the widest table
+        seconds = re.compile(r"(?<=%  .{13}) +\d+\.\d\d(?=  )")  # in the widest table
         check("retrieval", width, seconds.sub("     0.00", text))
     missed = rag_eval("show", "--missed").stdout
     found = f"{sweep.name}: 39 of 168 questions: no setup retrieved the expected passage"

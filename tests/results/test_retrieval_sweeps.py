@@ -117,9 +117,9 @@ def test_the_text_ranks_shows_intervals_and_says_which_differences_are_significa
     assert len(re.findall(r" worse$", text, re.MULTILINE)) == worse
     assert text.count("  highest\n") == 2
     assert "dense(embedder=hashing(dimensions=1024), store=exact)" in text
-    assert "With 3 results a question, take " in text
+    assert "Recommended for k = 3: " in text
     assert text.count("95% CI") == 2
-    assert "Holm's correction over 10;" in text
+    assert "Holm's correction for 10 comparisons;" in text
 
 
 def documents(results: Evaluation, folder: Path) -> dict[str, Any]:
@@ -278,7 +278,7 @@ def test_costs_stand_in_the_table_and_the_files_where_they_are_known(
     assert priced.performance.figures["spent_usd"] == pytest.approx(in_all)
     text = str(priced)
     assert re.search(r"chars +cost +result", text)
-    assert f"nothing shared and nothing cached; ${in_all:.2g} was spent in all" in text
+    assert f"with nothing shared or cached; ${in_all:.2g} spent in total" in text
     written = priced.to_dict()
     assert written["spent_usd"] == pytest.approx(in_all)
     costs = [cell["performance"]["cost_usd"] for cell in written["cells"]]

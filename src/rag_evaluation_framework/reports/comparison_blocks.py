@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from rag_evaluation_framework.errors import counted
 from rag_evaluation_framework.reports import blocks
 from rag_evaluation_framework.reports.facts import compared_rows
 from rag_evaluation_framework.reports.messages.comparison_sentences import (
@@ -134,7 +135,8 @@ def _describe_metrics(comparison: Comparison, names: dict[str, str], *, details:
     )
     if len(rows) > 1:
         yield blocks.prose(
-            f"Intervals are per metric; verdicts are corrected for {len(rows):,} comparisons.", indent=2
+            f"Intervals are per metric; verdicts are corrected for {counted(len(rows), 'comparison')}.",
+            indent=2,
         )
     if comparison.unshared_metrics:
         unshared = ", ".join(comparison.unshared_metrics)

@@ -344,7 +344,7 @@ def describe_generation(summary: GenerationSummary) -> blocks.Blocks:
         yield blocks.prose(f"dataset name for evaluations: {summary.dataset_name}", hang=2)
     if (upload := summary.upload) is not None:
         sent = f"{upload.added:,} added, {upload.updated:,} updated, {upload.unchanged:,} unchanged"
-        others = f"; {upload.others:,} others in the remote dataset" if upload.others else ""
+        others = f"; {counted(upload.others, 'other')} in the remote dataset" if upload.others else ""
         yield blocks.prose(f"LangSmith: {sent}{others}", hang=2)
 
 

@@ -481,7 +481,11 @@ def in_common(rows: Sequence[Row]) -> str | None:
     needed = Counter(
         each for row in rows for each in needed_names(row) if each not in retrieved_names(row)
     ).most_common(3)
-    who = f"all {count:,} answers" if count == len(rows) else f"{count:,} of {len(rows):,} answers"
+    who = (
+        f"all {counted(count, 'answer')}"
+        if count == len(rows)
+        else f"{count:,} of {counted(len(rows), 'answer')}"
+    )
     if not needed:
         return f"Retrieved first for {who}: {name}."
     missing = blocks.listed([f"{each} ({times:,})" for each, times in needed], "or")

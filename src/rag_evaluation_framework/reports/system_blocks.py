@@ -87,7 +87,9 @@ def _comparison_notes(comparison: Comparison, unit: str) -> blocks.Blocks:
         metrics = len({each.metric for each in comparison.metrics})
         is_each = tested == metrics
         one = "metric" if is_each else "comparison"
-        yield blocks.aside(f"Intervals are per {one}; verdicts are corrected for {tested:,} comparisons.")
+        yield blocks.aside(
+            f"Intervals are per {one}; verdicts are corrected for {counted(tested, 'comparison')}."
+        )
     for each in {each.contender: each for each in comparison.metrics}.values():
         if each.n_unpaired:
             paired = f"compared on the {counted(each.n, unit)} scored in both; {each.n_unpaired:,} left out"
