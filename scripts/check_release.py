@@ -81,14 +81,17 @@ def readme(folder: Path, python: Path) -> None:
     demo = here / "demo"
     for block in re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL):
         run(python, "-c", block, cwd=here)
-    given = {"docs/": "documents", "BEFORE AFTER": "002 003", "label RUN": "label 003"}
-    commands = re.findall(r"`rag-eval ([a-z]+[^`]*)`", README.partition("## What you get")[0])
+    ranking = ROOT / "examples" / "handbook" / "ranking"
+    given = {"docs/": "documents", "001 002": "002 003"}
+    for name in ("qrels.trec", "bm25.run"):
+        (demo / name).write_bytes((ranking / name).read_bytes())
+    commands = re.findall(r"`rag-eval ([a-z]+[^`]*)`", README.partition("## What it does")[0])
     for command in commands:
         for name, stands_for in given.items():
             command = command.replace(name, stands_for)
         if command.startswith("generate"):  # which does not overwrite what the demo has made
             (demo / "questions.eval.json").unlink()
-        if not command.startswith(("init", "probe", "evaluate", "demo", "aa")):
+        if not command.startswith(("init", "evaluate", "golden")):
             run(program, *command.split(), cwd=demo)
 
 
