@@ -80,7 +80,7 @@ def command(subject: str, **given: Any) -> None:
 
 
 class Drawing(NamedTuple):
-    """How many answers are drawn for people to label, by which metric, with which seed."""
+    """The number of answers drawn for people to label, the metric they are drawn by, and the seed."""
 
     total: int
     metric: str | None = None

@@ -1,4 +1,4 @@
-"""What ``scripts/check_processed_corpus.py`` runs: check the splits of a build, and the texts behind them."""
+"""The program of ``scripts/check_processed_corpus.py``: checks the splits of a build and their texts."""
 
 from __future__ import annotations
 

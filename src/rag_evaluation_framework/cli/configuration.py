@@ -89,9 +89,9 @@ class ProjectDefaults(dict[str, Any]):
 
     @cached_property
     def settings(self) -> dict[str, Setting]:
-        """What the project says of the command's options, by the names of their parameters.
+        """Settings of the project for the command's options, by the names of their parameters.
 
-        What the command has no option for stands under its key in brackets.
+        A setting without an option of the command has its key in brackets.
         """
         if project_root() is None:
             return {}

@@ -1,4 +1,4 @@
-"""``rag-eval demo``: one story on the example that the package brings, told by the commands themselves."""
+"""``rag-eval demo``: one story on the packaged example, shown by running the commands themselves."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class _Story:
         show(screen)
 
     def say_undecided(self, before: str, now: str) -> None:
-        """Say which metrics are not shown to have moved."""
+        """Print the metrics whose change is undecided."""
         from rag_evaluation_framework.reports.blocks import listed
         from rag_evaluation_framework.results.changes import compare_evaluations
 

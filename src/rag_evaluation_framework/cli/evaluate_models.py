@@ -1,4 +1,4 @@
-"""What ``scripts/evaluate_models.py`` runs: ask models the samples of a split, and show them side by side.
+"""The program of ``scripts/evaluate_models.py``: asks models the samples of a split and compares them.
 
 Each model is an evaluation of its own, kept as a run; the head of every run lists the models and names the
 run of the first, by which one run finds the others again.

@@ -1,4 +1,4 @@
-"""What ``rag-eval evaluate`` and ``rag-eval golden`` share: one call, and what is printed and written of it.
+"""Code shared by ``rag-eval evaluate`` and ``rag-eval golden``: the call, and its printed and written output.
 
 Everything passes the secrets' mask on its way out.
 """
@@ -131,7 +131,7 @@ def measure_run(data: Path | Manifest, given: Given, tell: Callable[..., None]) 
 
 
 def _carried_out(plan: Plan, given: Given) -> Evaluation | None:
-    """Carry out what was prepared, with its progress told; a dry run is told and ``None``."""
+    """Run a plan with its progress shown and return the evaluation; print a dry run and return ``None``."""
     _check(plan, given)
     if given["dry_run"]:
         asked = plan.shown_target or "" if getattr(plan.target, "is_live", True) else None

@@ -267,7 +267,7 @@ def _by_model(
 
 
 class _Delivery:
-    """Where the dataset goes; whatever forbids it is found before anything is generated."""
+    """The destination of the dataset; anything that prevents writing is found before generation starts."""
 
     def __init__(self, given: dict[str, Any], level: Any, corpus: Corpus) -> None:
         from rag_evaluation_framework.synthesis import generated_datasets

@@ -1,4 +1,4 @@
-"""What ``scripts/generate_offline_dataset.py`` runs: write the raw records behind the splits."""
+"""The program of ``scripts/generate_offline_dataset.py``: writes the raw records behind the splits."""
 
 from __future__ import annotations
 

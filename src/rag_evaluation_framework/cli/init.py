@@ -74,7 +74,7 @@ def test_the_agent_passes_its_gate() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Begun:
-    """What is known of a new project: the agent that was asked, the questions that were made."""
+    """The known facts of a new project, such as the agent that was asked and the skipped files."""
 
     agent: Probe | None = None
     api: Mapping[str, Any] | None = None

@@ -181,7 +181,7 @@ def _show_item(queue: LabelQueue, item: LabelItem, left: list[int], note: str) -
 
 
 def _agreement(queue: LabelQueue) -> str:
-    """Say how often each method agrees with people; empty before it can be told."""
+    """Return how often each method agrees with people; empty while no agreement is known."""
     found = queue.agreement().items()
     told = ", ".join(f"{method} {agreeing:,} of {judged:,}" for method, (agreeing, judged) in found)
     return f"agreement with human labels: {told}" if told else ""

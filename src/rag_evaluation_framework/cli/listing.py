@@ -25,7 +25,7 @@ Examples:
 
 
 class _Kinds(click.Group):
-    """The kinds of what can be used; one that there is not is told with the nearest."""
+    """The group of component kinds; an unknown kind is an error that suggests the nearest."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

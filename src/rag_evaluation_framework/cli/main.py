@@ -188,7 +188,7 @@ class Steps:
 
 
 def misuse(error: click.UsageError) -> list[str]:
-    """Say what is wrong with a command line, and what to do."""
+    """Return the lines that explain an error in a command line and how to fix it."""
     context = error.ctx
     asked = "rag-eval" if context is None else context.command_path
     if isinstance(error, click.NoSuchOption) and context is not None:

@@ -101,7 +101,7 @@ DIALECT = option(
     "--format FORMAT", "Format of the dataset.  [default: detected from its content]", called="format_"
 )
 LATEST = "the latest"
-"""What an option that may name a run says without one."""
+"""Value of an option that may name a run, when it is given without a name."""
 QUESTIONS = Path("questions.eval.json")
 """Where questions are written, and looked for, where no file is named."""
 READABLE_KINDS = "Markdown, text, HTML and PDF"
@@ -346,7 +346,7 @@ def scoring_of(given: dict[str, Any]) -> Scoring:
 # What may hold a secret is not written down.
 SECRET = re.compile(r"key|token=|secret|password|://[^/\s]*@|://\S*\?", re.IGNORECASE)
 _NAMES = ("mapped", "thresholds", "judge_key_env", "key_env", "model", "dataset_name", "glob")
-"""The options that name a field, a metric, a variable …, which is no secret whatever it is called."""
+"""Options that name a field, a metric, a variable …; such a name is never a secret."""
 NOT_RESUMED = frozenset(
     (
         *("answers", "manifest", "folder", "url", "target", "history", "datasets", "metrics", "tags"),
@@ -354,7 +354,7 @@ NOT_RESUMED = frozenset(
         *(each.name for each in DECLARED.values() if not each.is_resumed),
     )
 )
-"""What a resume is not told again: what the head of its run tells, and how things are shown."""
+"""Options that a resume does not repeat: those in the head of its run, and those of display."""
 
 
 def given_again(left_out: Collection[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What commands print: screens, JSON, and warnings about data."""
+"""The output of commands: screens, JSON, and warnings about data."""
 
 from __future__ import annotations
 

@@ -251,7 +251,7 @@ def _document(outcome: Probe, lines: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _unescaped(body: str) -> str:
-    """Return a reply with the characters that its server escapes, of whatever language."""
+    """Return a reply with the characters unescaped that its server escapes, in any language."""
     return re.sub(
         r"\\u(?!d[89a-f])([0-9a-f]{4})",
         lambda match: chr(int(match[1], 16)) if int(match[1], 16) > 0xA0 else match[0],

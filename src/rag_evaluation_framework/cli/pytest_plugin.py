@@ -32,7 +32,7 @@ _ANSWER = "rag_eval_answer"
 
 
 class Evaluations:
-    """What the fixture ``rag_eval`` is: evaluates, and fails the test where the gate does not pass."""
+    """The value of the fixture ``rag_eval``: evaluates, and fails the test if the gate does not pass."""
 
     def __init__(self, folder: Path, kept: dict[str, Any]) -> None:
         self._folder, self._kept = folder, kept
@@ -66,14 +66,14 @@ class Evaluations:
 
 
 class Answer:
-    """What the fixture ``rag_eval_answer`` is: one answer of an evaluation."""
+    """The value of the fixture ``rag_eval_answer``: one answer of an evaluation."""
 
     def __init__(self, name: str, row: Row) -> None:
         self.name, self.row = name, row
 
     @property
     def text(self) -> str:
-        """What was answered; nothing where asking failed."""
+        """Text of the answer; empty if asking failed."""
         return self.row.response.text or ""
 
     def check(self) -> None:

@@ -162,7 +162,7 @@ def _check_there(answers: str | None, runs: Path) -> None:
 
 
 def _score_file(path: Path, given: dict[str, Any]) -> Evaluation | None:
-    """Score a file; with a dry run only say what that would take, and return ``None``."""
+    """Score a file and return the evaluation; in a dry run only print the plan and return ``None``."""
     from rag_evaluation_framework.cli.evaluation_output import (
         job_of,
         keep_results,
@@ -193,7 +193,7 @@ def _score_file(path: Path, given: dict[str, Any]) -> Evaluation | None:
 
 
 def _say_reading(plan: Plan) -> None:
-    """Say which field, or whose format, is read before anything is scored: a wrong guess costs nothing."""
+    """Print the fields or the format to be read before anything is scored, so a wrong guess costs nothing."""
     from rag_evaluation_framework.datasets.recognition import recognise
     from rag_evaluation_framework.reports.evaluation_blocks import describe_format, describe_reading
 

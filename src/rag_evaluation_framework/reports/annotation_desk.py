@@ -1,4 +1,4 @@
-"""What an annotator is shown, and what is written down of it: the items of a queue, and two records of each.
+"""The desk of an annotator: the items of a queue, and the two records written of each.
 
 An item is a question with its documents and, where there is one, an answer. What a person says of it becomes
 a citation annotation (the characters that answer the question) and an answer quality annotation (scores,
@@ -105,7 +105,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def labeled(self) -> tuple[tuple[str, ...], Sample, str]:
-        """What is asked, the sample and the answer that a label is about: of a conversation the last."""
+        """The questions, sample and answer that a label is about; of a conversation, the last turn."""
         turns = (answered_turns(self.sample, self.response) or ()) if is_conversation(self.sample) else ()
         if not turns:
             return asked_until(self.sample), self.sample, self.answer or ""
@@ -169,7 +169,7 @@ def _recorded(sample: Sample) -> Response:
 class AnnotationDesk:
     """Shows items to one annotator, and writes down what is said of them.
 
-    With ``is_blind`` neither other people's annotations nor what the metrics say are told of an item before
+    With ``is_blind`` neither other people's annotations nor the metrics' results of an item are shown before
     it is finished.
     """
 
@@ -566,7 +566,7 @@ def _judging(item: Item, annotations: Iterable[Annotation]) -> AnswerQualityAnno
 
 
 def _is_other(item: Item, annotation: Annotation) -> bool:
-    """Return True if a record judges another answer to the question, whatever it marks."""
+    """Return True if a record judges another answer to the question, regardless of its marks."""
     return isinstance(annotation, AnswerQualityAnnotation) and annotation is not _judging(item, [annotation])
 
 

@@ -1,4 +1,4 @@
-"""What the page of an annotator sends, read strictly.
+"""Strict reading of the requests that an annotator's page sends.
 
 A page may be out of date, and a request need not come from a page.
 """
@@ -17,7 +17,7 @@ from rag_evaluation_framework.records.documents import Document
 from rag_evaluation_framework.records.samples import QUALITY_SCORES
 
 SUPPORTS = {"yes": 1.0, "partly": 0.5, "no": 0.0}
-"""What may be said of a citation, and what it counts."""
+"""Score of each verdict on a citation."""
 
 _LONGEST_WAIT = 3600.0
 _MOST_SPANS = 500

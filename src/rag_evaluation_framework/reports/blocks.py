@@ -1,4 +1,4 @@
-"""What reports are made of: lines, texts with labels, tables, and steps; and how figures are written in them.
+"""The blocks of reports: lines, labeled texts, tables, and steps; and the format of their figures.
 
 What is said of an evaluation, a comparison or a list is a sequence of blocks. They hold text, never markup,
 and facts rather than a layout: a table says in which order its columns leave where the width does not do. A
@@ -112,7 +112,7 @@ def right(name: str, *, leaves: float = 0, joins: int = 0) -> Column:
 
 
 class Headline(msgspec.Struct, frozen=True):
-    """What a report begins with: the verdict, why in a sentence, and what else there is to know.
+    """The start of a report: the verdict, a sentence with the reason, and further lines.
 
     Without a gate it is the sentence alone. Of several contenders it says ``of`` which; on a screen its lines
     begin at ``hang``, by default below the sentence.
@@ -187,9 +187,9 @@ class Answer(msgspec.Struct, frozen=True):
     question: Labelled
     turns: Sequence[Sequence[Labelled]]
     count: int = 1
-    """How many answers of the list it stands for."""
+    """Number of answers of the list that it stands for."""
     opened: Iterable[Labelled] = ()
-    """What is shown where a reader can open it."""
+    """Texts shown only in media where a reader can open them."""
 
 
 class Answers(msgspec.Struct, frozen=True):
@@ -237,7 +237,7 @@ class Table(msgspec.Struct, frozen=True):
 
 
 class Steps(msgspec.Struct, frozen=True):
-    """What can be done now: commands or sentences, and what for; on the screen of who can do it."""
+    """The next steps: commands or sentences with their purpose, shown only to those who can take them."""
 
     commands: Iterable[tuple[str, str]]
 

@@ -1,4 +1,4 @@
-"""How far metrics agree with people, and the corrected figures, as text for a terminal."""
+"""Agreement of metrics with people, and the corrected figures, as text for a terminal."""
 
 from __future__ import annotations
 

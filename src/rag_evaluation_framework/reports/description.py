@@ -1,4 +1,4 @@
-"""An evaluation or a comparison, whatever it is of, as the blocks that every medium renders."""
+"""An evaluation or a comparison of any kind, as the blocks that every medium renders."""
 
 from __future__ import annotations
 

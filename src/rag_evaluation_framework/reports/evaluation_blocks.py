@@ -102,7 +102,7 @@ _TOOLS = {
     "squad-rows": "SQuAD (Hugging Face layout)",
     "traces": "traces in OTLP JSON",
 }
-"""What the formats of other tools are called."""
+"""Names of the formats of other tools."""
 
 
 def describe_evaluation(
@@ -386,7 +386,7 @@ def describe_format(name: str, format_: str, rows: int) -> blocks.Blocks:
 
 
 def reading_sentences(evaluation: Evaluation) -> list[str]:
-    """Say the same where there is no screen; nothing of what is no rows, or was told which field is what."""
+    """Return the lines on how rows were read, for use without a screen; empty if no reading is recorded."""
     return [*reading_lines(reading_of_run(evaluation))] if holds_rows(evaluation) else []
 
 
@@ -394,7 +394,7 @@ _MOST_NAMED = 1000
 
 
 def not_counted(evaluation: Evaluation) -> Iterator[str]:
-    """Say which answers refuse, don't know or ask back, and from which metrics they are excluded."""
+    """Yield a line on the answers that refuse, don't know or ask back, and the metrics that exclude them."""
     kinds = {reason: kind for kind, reason in NOT_ANSWERED.items()}
     names: dict[str, list[str]] = defaultdict(list)
     metrics: dict[str, None] = {}

@@ -29,7 +29,7 @@ ENDINGS = {
     "markdown": ".md",
     "html": ".html",
 }
-"""What an evaluation is exported to, and how such a file is called."""
+"""File suffix of each format that an evaluation can be exported to."""
 TRACKERS: Registry[Callable[[Evaluation, str | None], str]] = Registry("tracker")
 """Where people keep their experiments; each records an evaluation at a place and says where it is."""
 for _name in ("mlflow", "langsmith", "opentelemetry", "wandb"):

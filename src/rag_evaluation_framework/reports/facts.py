@@ -37,7 +37,7 @@ FLAGS: Mapping[Flag, str] = {
     "unsupported_text": "may contain unsupported text",
     "wrong_citation": "wrong citation",
 }
-"""What is flagged about an answer, in words."""
+"""Phrase for each flag of an answer."""
 DECIDERS = {
     "check": "check",
     "metric": "metric",
@@ -94,7 +94,7 @@ class Case(msgspec.Struct, frozen=True):
 
     @property
     def texts(self) -> dict[str, str | None]:
-        """What the answer is held against, and the answer, by their labels."""
+        """Text that the answer is compared with, and the answer, by their labels."""
         if self.is_worse:
             return {"before": self.before, "now": self.answer}
         return {"expected": self.expected, "got": self.answer}
@@ -107,7 +107,7 @@ class Case(msgspec.Struct, frozen=True):
 
     @property
     def differs(self) -> str:
-        """What the answer changes in the sentences that it copies."""
+        """Changes that the answer makes to the sentences that it copies."""
         return changes_of_answer(self.row) if self.turn is None else ""
 
     @property
@@ -116,7 +116,7 @@ class Case(msgspec.Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """What was expected, what was answered, and why it is not correct, in one line."""
+        """The expected text, the answer, and why it is not correct, in one line."""
         turn = "" if self.turn is None else f"{blocks.one_line(self.question_label)}: "
         texts = ", ".join(f"{label} {text}" for label, text in self.texts.items() if text is not None)
         return turn + (f"{texts} ({self.why})" if texts and self.why else texts or self.why or "")
@@ -202,7 +202,7 @@ def why(row: Row, blame: Blame | None = None, *, verdict: AnswerVerdict | None =
 def _fault_of(
     row: Row, verdict: AnswerVerdict | None, blame: Blame | None, *, is_listed: bool = False
 ) -> str | None:
-    """Say what blame found out about a failure; ``None`` if that is nothing beside the verdict.
+    """Return the cause that blame found for a failure; ``None`` if it adds nothing to the verdict.
 
     ``is_listed``: what was retrieved stands beside it, so that it need not be named.
     """
@@ -223,7 +223,7 @@ def verdict_sentence(row: Row, verdict: AnswerVerdict, *, by: str | None = None)
 
 
 def changes_of_answer(row: Row) -> str:
-    """Say what the unsupported claims of an answer change in the sentences that they copy."""
+    """Return the changes that unsupported claims of an answer make to the sentences that they copy."""
     text, claims = row.response.text or "", answer_claims(row)
     changes = [each for claim in claims if claim["label"] != "supported" for each in changes_of(claim, text)]
     return ", ".join(dict.fromkeys(changes))
@@ -277,7 +277,7 @@ def _not_retrieved(
 
 
 def _has_answer(row: Row, blame: Blame) -> str | None:
-    """Say which documents were seen to have the expected answer; else which expected ones were retrieved."""
+    """Return a phrase on the documents with the expected answer, else on the retrieved expected ones."""
     hits, texts = row.response.hits, row.response.contexts
     passages = [each.passage for each in blame.evidence if each.passage]
     named = [
@@ -438,7 +438,7 @@ def counts_sentences(evaluation: Evaluation) -> Iterator[str]:
 
 
 class FailedAnswers(msgspec.Struct, frozen=True):
-    """How many answers are listed, and the worst rows by part: those that look wrong or are flagged last."""
+    """The number of listed answers, and the worst rows by part: those that look wrong or are flagged last."""
 
     listed: int
     cases: tuple[tuple[str, Row], ...]
@@ -516,7 +516,7 @@ def listed_cases(evaluation: Evaluation, *, everything: bool = False) -> ListedC
 
 
 class Demand(msgspec.Struct, frozen=True):
-    """What the gate needs of a metric, and what came of that; nothing where it needs nothing."""
+    """The gate's requirement for a metric and its result; empty if there is no requirement."""
 
     check: Check | None
 
@@ -786,7 +786,7 @@ def _describe_steps(row: Row) -> Iterator[blocks.Labelled]:
 
 
 def steps_sentence(rows: Iterable[Row]) -> str:
-    """Say what the steps of each kind take in the middle trace; nothing where there are no traces."""
+    """Return a sentence on the use of each kind of step in the median trace; empty without traces."""
     told = median_uses(
         row.sample.trace for row in rows if row.sample is not None and row.sample.trace is not None
     )

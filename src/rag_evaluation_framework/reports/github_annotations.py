@@ -1,4 +1,4 @@
-"""What GitHub shows beside the files of a pull request: the verdict, and the answers behind it."""
+"""Annotations for the files of a pull request on GitHub: the verdict, and the answers behind it."""
 
 from __future__ import annotations
 

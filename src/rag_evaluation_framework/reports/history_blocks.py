@@ -1,4 +1,4 @@
-"""What changes from run to run: figures that leave what earlier ones lead to expect, and how fast it is."""
+"""Changes from run to run: figures outside the range that earlier runs lead to expect, and the speed."""
 
 from __future__ import annotations
 

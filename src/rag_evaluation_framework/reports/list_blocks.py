@@ -381,7 +381,7 @@ def _default(value: Any) -> str:
 
 
 def describe_components(rows: Sequence[dict[str, Any]]) -> blocks.Blocks:
-    """Add each component: how it is written, whose it is, and what it is."""
+    """Yield the blocks of each component: its notation, its package, and its summary or error."""
     for row in rows:
         yield blocks.GAP
         whose = "" if row["package"] is None else f"   (of {row['package']})"

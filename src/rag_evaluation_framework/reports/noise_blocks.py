@@ -1,4 +1,4 @@
-"""How often a gate fails an agent that did not change, on a screen."""
+"""The rate at which a gate fails an agent that did not change, on a screen."""
 
 from __future__ import annotations
 

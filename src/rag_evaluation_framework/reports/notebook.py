@@ -1,6 +1,6 @@
 """An evaluation, a comparison or one answer in a notebook: a few lines of text, or a screen of HTML.
 
-Both say what the terminal says. A case opens to both answers, with the words that nothing supports
+Both have the content of the terminal. A case opens to both answers, with the words that nothing supports
 underlined, and to what was retrieved, by rank.
 """
 
@@ -30,7 +30,7 @@ _HINTS = {
     Evaluation: ".failed() .worst(3) .to_pandas() .report(path) print(…)",
     Comparison: ".answers[0].worse .to_dict() print(…)",
 }
-"""What can be done next, at the end of a text of at most ten lines."""
+"""Next steps, shown at the end of a text of at most ten lines."""
 
 
 def render(thing: Evaluation | Comparison | Row, *, as_text: bool = False) -> str:

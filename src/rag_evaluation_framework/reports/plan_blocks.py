@@ -1,4 +1,4 @@
-"""What a run would do and cost, as text, before anybody is asked."""
+"""The plan and cost of a run, as text, before any call is made."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def describe_plan(outlook: Outlook) -> blocks.Blocks:
-    """Say what a run would do, and what it would cost."""
+    """Yield the blocks on the plan of a run and its cost."""
     plan, target, judging = outlook.plan, outlook.target, outlook.judging
     questions = counted(plan.samples, "question" if target is not None else "answer")
     plan_text = f"score {questions}" if target is None else f"send {questions} to {target}"

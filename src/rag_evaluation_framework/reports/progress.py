@@ -1,4 +1,4 @@
-"""How far a long step is, on standard error: one live line on a terminal, elsewhere a line now and then."""
+"""Progress of a long step, on standard error: one live line on a terminal, elsewhere a line now and then."""
 
 from __future__ import annotations
 

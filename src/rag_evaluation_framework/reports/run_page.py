@@ -49,9 +49,9 @@ MARKS = {
     **dict.fromkeys(("met", "better", "same"), "yes"),
     **dict.fromkeys(("missed", "not evaluated", "worse"), "no"),
 }
-"""How the result of a check or a test looks; any other as one that is open."""
+"""Tone of each result of a check or a test; any other result has the tone of an open one."""
 GRADE_TONES = {CORRECT: "yes", PARTLY_CORRECT: "part", WRONG: "no", NOT_JUDGED: "un"}
-"""How the verdict on an answer looks, by its grade."""
+"""Tone of the verdict on an answer, by its grade."""
 _LOOKS_WRONG, _FLAGGED = "looks_wrong", "flagged"
 _SLICES = {"tag": "Tag", "category": "Category", "difficulty": "Difficulty", "query_type": "Question type"}
 _REFUSAL = "(a refusal)"

@@ -44,7 +44,7 @@ MOVEMENTS: Mapping[Movement, str] = {
     "became correct": "c",
     "unchanged": "u",
 }
-"""How the verdict on an answer can move, worst first, and the key that lists such answers."""
+"""Moves of the verdict on an answer, worst first, with the key that lists such answers."""
 
 _TONES = {BAD: "no", GOOD: "yes"}
 # The scale of differences is the same for all metrics: a round number that the widest interval fits into.

@@ -201,7 +201,7 @@ def _counts(sweep: Evaluation, unread: Mapping[str, str]) -> blocks.Blocks:
 
 
 def skipped_lines(unread: Mapping[str, str]) -> list[str]:
-    """Say which files were left out, for each reason the first three."""
+    """Return a line per reason on the files that were skipped, with the first three names."""
     lines = []
     for reason in dict.fromkeys(unread.values()):
         names = [name for name in unread if unread[name] == reason]

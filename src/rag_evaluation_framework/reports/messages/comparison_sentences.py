@@ -86,7 +86,7 @@ def _metric_change(each: MetricComparison) -> str:
 
 
 def trait_sentence(trait: SharedTrait) -> str:
-    """Say what answers that moved one way share: ``The 5 answers that got worse retrieved x.md first``."""
+    """Return a sentence on a shared trait: ``The 5 answers that got worse retrieved x.md first``."""
     is_all = trait.count == trait.of
     part = "The" if is_all else f"{trait.count:,} of the"
     who = f"{part} {counted(trait.of, 'answer')} that got {trait.moved}"

@@ -36,7 +36,7 @@ _DETAIL_CHARACTERS = 160
 
 
 def in_words(reason: str, drafts: Drafts) -> str:
-    """Say what a reason means; where the model could not be used, what it said first."""
+    """Return the meaning of a reason; if the model could not be used, its first detail."""
     if not reason.startswith("model-"):
         return REASONS.get(reason, "")
     detail = next(each.detail for each in drafts.rejected if each.reason == reason)
@@ -68,7 +68,7 @@ _GOOD_ONES = "more-than-asked-for"
 
 
 def turned_down(drafts: Drafts) -> str:
-    """Say what was turned down and why, the most frequent first; good ones beyond the number are not."""
+    """Return the counts of rejected drafts by reason, and of good questions beyond the number asked for."""
     counts = dict(drafts.counts())
     good = counts.pop(_GOOD_ONES, 0)
     told = [f"{count:,} {_because(reason, count, drafts)}" for reason, count in counts.items()]

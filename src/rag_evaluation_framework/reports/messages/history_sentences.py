@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def trend_sentence(trends: Sequence[MetricTrend]) -> str:
-    """Say which metrics lie outside their expected ranges."""
+    """Return a sentence on the metrics outside their expected ranges."""
     if not trends:
         return "Not evaluated: the latest run has no metric."
     by_verdict = {

@@ -69,7 +69,7 @@ def _assumed(forecast: JudgeForecast) -> str:
 
 
 def _stages(forecast: JudgeForecast) -> Iterator[str]:
-    """Say which stage of a cascade would decide how much, and for how much."""
+    """Yield a line on the claims that each stage of a cascade would decide, and their cost."""
     *earlier, last = forecast.decided.items() if forecast.decided else [("", 0)]
     if forecast.decided:
         total = sum(forecast.decided.values())

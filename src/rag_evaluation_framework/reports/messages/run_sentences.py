@@ -42,7 +42,7 @@ def refusals_sentence(evaluation: Evaluation) -> str | None:
 
 
 def not_scored_lines(evaluation: Evaluation) -> Iterator[str]:
-    """Say what should have a score and has none: it failed, or the data lacks what it needs."""
+    """Yield a line per reason for missing scores: a failure, or data that lacks the metric's input."""
     for name, part in evaluation.named_runs.items():
         of = f"{KINDS_OF_GOLDEN.get(name, name)}: " if len(evaluation.parts) > 1 else ""
         metrics: dict[Unscored, list[str]] = {}
@@ -63,7 +63,7 @@ def not_scored_lines(evaluation: Evaluation) -> Iterator[str]:
 
 
 def unmeasured_lines(evaluation: Evaluation) -> list[str]:
-    """Say which metrics failed wherever they apply; those with the same counts share a line."""
+    """Return lines on the metrics that scored no answer; those with the same counts share a line."""
     metrics: dict[tuple[int, int], list[str]] = {}
     for each in evaluation.not_measured:
         metrics.setdefault((each.n_skipped, each.n_failed), []).append(each.metric)
@@ -74,7 +74,7 @@ def unmeasured_lines(evaluation: Evaluation) -> list[str]:
 
 
 def reading_lines(reading: RowReading) -> tuple[str, str]:
-    """Say which field was taken for what, and what else is known of the rows."""
+    """Return the lines on the fields that were read and on the rows."""
     fields = reading.fields
     named = ", ".join(f"{part} = {fields[part]}" for part in SHOWN if part in fields)
     told = [] if reading.rows is None else [counted(reading.rows, "row")]
@@ -98,7 +98,7 @@ def _some(count: int | None, total: int) -> str:
 
 
 def excluded_answers(*, metrics: Sequence[str], names: Mapping[str, Sequence[str]]) -> str:
-    """Say which answers refuse, don't know or ask back, and from which metrics they are excluded."""
+    """Return a sentence on answers that refuse, don't know or ask back, and the metrics that exclude them."""
     told = [
         f"{counted(len(each), *_NOT_COUNTED[kind])} ({names_listed(each)})" for kind, each in names.items()
     ]

@@ -16,7 +16,7 @@ from rag_evaluation_framework.reports.blocks import measure, one_line
 from rag_evaluation_framework.results.verdicts import BASELINE, Check, Regressions, Verdict, format_bound
 
 _LONGEST = 78
-"""How long a sentence may be beside its mark and its word."""
+"""Maximum length of a sentence beside its mark and its word."""
 KINDS: Mapping[str, tuple[str, str]] = {
     "retrieval_missed": ("retrieval miss", "retrieval misses"),
     "cut_passage": ("cut passage", "cut passages"),
@@ -232,7 +232,7 @@ def _part(number: int, total: int, within: str = "", verbs: tuple[str, str] = ("
 
 
 def demand_text(check: Check) -> str:
-    """Say what a limit demands: ``requires 27``, ``allows 2``."""
+    """Return the number that a limit demands: ``requires 27``, ``allows 2``."""
     required = check.required or 0
     number = f"{ceil(required - 1e-9) if check.operator == '>=' else floor(required + 1e-9):,}"
     return f"{'requires' if check.metric == CORRECT else 'allows'} {number}"
