@@ -1,4 +1,4 @@
-"""What people say of answers: one file, with which every run is read.
+"""The labels that people give to answers: one file, with which every run is read.
 
 A label is about a question, with the questions before it in a conversation, and the text of an answer, both
 in any case, spacing and punctuation. It decides while the reference is the one that stood beside it. The file
@@ -46,7 +46,7 @@ Asked = tuple[str, ...]
 
 
 class AnswerLabel(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one person says of one answer; without a ``state`` nothing any more.
+    """The label that one person gives to one answer; without a ``state``, a label that was taken back.
 
     ``before`` are the questions before it in a conversation, ``reference`` is what stood beside the answer.
     """
@@ -98,7 +98,7 @@ class AnswerLabels:
         return any(fold_text(each) in self._questions for each in asked_until(sample)) if self else False
 
     def find_all(self, asked: Asked, sample: Sample, answer: str) -> list[AnswerLabel]:
-        """Return every label of an answer, whatever reference stood beside it."""
+        """Return every label of an answer, for any reference that stood beside it."""
         found = self._labels.get(_fold_all(asked), {}).get(fold_text(answer), {})
         return [label for label in found.values() if label.state is not None]
 

@@ -52,7 +52,7 @@ from rag_evaluation_framework.results.summaries import PERFORMANCE, RELIABILITY,
 from rag_evaluation_framework.results.verdicts import Regressions, Threshold
 
 SAVED = "baseline_"
-"""What the names of results that were saved as a baseline begin with."""
+"""The prefix of the names of results that were saved as a baseline."""
 
 _RESULTS = (".results.json", ".results.yaml", ".results.yml", "results.json")
 _UNKNOWN = "unknown"
@@ -60,7 +60,7 @@ _SHOWN_ANSWERS = 20
 
 
 class ScoredBy(Protocol):
-    """What is compared of a metric: its name, how it is measured, and which way is better."""
+    """The parts of a metric that are compared: its name, its method, and which way is better."""
 
     @property
     def name(self) -> str: ...
@@ -71,7 +71,7 @@ class ScoredBy(Protocol):
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What a run is compared with: the runs of an evaluation by dataset, and what they are called."""
+    """The side that a run is compared with: the runs of an evaluation by dataset, and their name."""
 
     name: str
     runs: Mapping[str, Evaluation]
@@ -263,7 +263,7 @@ class _Configured(msgspec.Struct):
 
 
 class _Listed(msgspec.Struct):
-    """What tells whether a results file is of a branch; the rest of it is skipped without being decoded."""
+    """The fields that show whether a results file is of a branch; the rest is not decoded."""
 
     dataset_id: str | None = None
     timestamp: str = ""
@@ -299,7 +299,7 @@ def latest_of_branch(name: str, runs_directory: Path, datasets: Sequence[str]) -
 
 _ASKINGS = "earlier_askings"
 ON_RECORD = 20
-"""How many earlier askings of a question a baseline keeps."""
+"""The number of earlier askings of a question that a baseline keeps."""
 _TEXTS = ("query_id", "query_text", REFERENCE_HASH, "generated_answer", "error", "split")
 _OF_A_QUERY = (
     *_TEXTS,

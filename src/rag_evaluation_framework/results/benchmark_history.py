@@ -36,7 +36,7 @@ _NAMES = {
     QUALITY[CITATION]: "Accuracy of citations",
 }
 _SAME = ("configuration", "dataset_id", "dataset_hash", "questions", "concurrency", "hardware")
-"""What two measurements must have in common to be compared."""
+"""The fields that two measurements must have in common to be compared."""
 NEAR = 0.1
 """Medians that differ by a smaller share count as the same: nobody waits noticeably longer."""
 BUSY = 1.0
@@ -47,7 +47,7 @@ Word = Literal["first", "same", "faster", "slower", "undecided"]
 
 
 class Pace(msgspec.Struct, frozen=True, kw_only=True):
-    """How a measurement compares with the last of the same: a word, why where it is undecided, and both."""
+    """The result of comparing a measurement with the last of the same: a word, a reason, and both."""
 
     word: Word
     now: Record

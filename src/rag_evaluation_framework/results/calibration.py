@@ -1,4 +1,4 @@
-"""How far metrics agree with what people say of the same answers, and the corrected figures of a run."""
+"""The agreement of metrics with labels of the same answers, and the corrected figures of a run."""
 
 from __future__ import annotations
 
@@ -433,7 +433,7 @@ T = TypeVar("T")
 
 
 class Telling(msgspec.Struct, frozen=True):
-    """How much a label of an answer would tell, from 0 to 1, and why in a few words."""
+    """The information that a label of an answer would add, from 0 to 1, and the reason in a few words."""
 
     value: float = 0.0
     why: str = ""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.workers import Workforce
 
 RULES = "rules"
-"""What only the head of ranked runs has: the rules for ties, gaps and queries without relevant documents."""
+"""Key that only heads of ranked runs have: rules for ties, gaps and queries without relevant documents."""
 
 Finding = Literal["better", "worse", "no difference shown"]
 ComparisonVerdict = Literal["worse", "no worse", "better", "undecided", "not evaluated"]
@@ -126,14 +126,14 @@ class MetricComparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def verdict(self) -> Finding:
-        """What may be claimed: a difference only where the corrected p-value is below alpha."""
+        """The claim that the test supports: a difference only where the corrected p-value is below alpha."""
         if self.p_adjusted is None or self.p_adjusted >= self.alpha or self.difference == 0:
             return "no difference shown"
         return "better" if (self.difference > 0) == self.higher_is_better else "worse"
 
     @property
     def finding(self) -> Literal["better", "worse", "undecided", "same"]:
-        """What may be claimed, in a word; *same* where no sample differs."""
+        """The claim that the test supports, in a word; *same* where no sample differs."""
         if self.verdict != "no difference shown":
             return self.verdict
         return "same" if self.ties and not (self.wins or self.losses) else "undecided"
@@ -208,11 +208,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     answers: tuple[AnswerChanges, ...] = ()
     methods: Mapping[str, str | None] = {}
-    """How the baseline's scores of each metric were made."""
+    """The method of the baseline's scores by metric."""
 
     @property
     def verdict(self) -> ComparisonVerdict:
-        """What may be claimed of the contenders: by their answers, or by metrics where none was judged."""
+        """The claim about the contenders: by their answers, or by metrics where none was judged."""
         by_answers = [each for each in self.answers if each.is_tested or each.shares]
         if not self.metrics and not by_answers:
             return "not evaluated"
@@ -391,7 +391,7 @@ class ScoredRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 EVALUATED_AS = "evaluated_as"
-"""Where the ``metadata`` of results say what the run calls a dataset that has an id of its own."""
+"""The key in the ``metadata`` of results for the run's name of a dataset that has an id of its own."""
 SAMPLE_SPAN_ACCURACY = "citation_span_accuracy"
 """The tolerance Jaccard of a sample among its ``individual_metrics``."""
 

@@ -1,6 +1,6 @@
-"""Scores of which only some were judged: which were drawn, and what the drawn ones tell of all.
+"""Scores of which only some were judged: which were drawn, and the estimate for all that they give.
 
-A cheap method scores every sample, and the details of each score say what it gave. The strata of a run are
+A cheap method scores every sample, and its value is in the details of each score. The strata of a run are
 made of these scores alone, so that whoever reads the run finds the same ones that its samples were drawn by.
 """
 
@@ -27,7 +27,7 @@ JoinedDraws = npt.NDArray[np.int16]
 """The draws of several runs: the strata of each are others."""
 
 PARTLY = ", partly judged"
-"""How the method of a figure ends that tells of more samples than were judged."""
+"""The ending of the method of a figure that covers more samples than were judged."""
 
 
 class JudgedPart(msgspec.Struct, frozen=True):
@@ -54,7 +54,7 @@ class JudgedPart(msgspec.Struct, frozen=True):
 
 
 class CheapScores:
-    """What a cheap method gave for the samples of one metric, and which of them were drawn."""
+    """The scores of a cheap method for the samples of one metric, and which samples were drawn."""
 
     def __init__(self) -> None:
         self._values = array("d")

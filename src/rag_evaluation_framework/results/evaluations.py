@@ -1,6 +1,6 @@
-"""What came of an evaluation: figures, scores by sample, parts, a comparison, the gate's verdict.
+"""The result of an evaluation: figures, scores by sample, parts, a comparison, the gate's verdict.
 
-An :class:`Evaluation` is the same whatever was evaluated. One run has rows and no parts. A *suite* (a
+An :class:`Evaluation` is the same for all that is evaluated. One run has rows and no parts. A *suite* (a
 manifest's datasets, the splits of golden sets) is the conjunction of its parts; what ``evaluate`` returns
 of one dataset is a suite too, with one part, and has its figures. *Systems* (ranked runs, models, cells of a
 sweep) are alternatives over the same samples, with a comparison. Figures and scores are in memory, nine
@@ -61,7 +61,7 @@ T = TypeVar("T")
 
 
 class Listed(Generic[T]):
-    """What is read anew whenever somebody goes through it, like a list: ``rows[0]``, ``len(rows)``."""
+    """A sequence that is read anew each time it is iterated, like a list: ``rows[0]``, ``len(rows)``."""
 
     def __init__(self, read: Callable[[], Iterable[T]], size: int) -> None:
         self._read, self._size = read, size
@@ -116,7 +116,7 @@ class EvaluatedTurn(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def value(self) -> float | None:
-        """How much of what it should say the answer says."""
+        """The correctness of the answer: the share of the expected content that it has."""
         return self.scores.get(_CORRECTNESS)
 
     def to_dict(self) -> dict[str, Any]:
@@ -210,7 +210,7 @@ class Row(msgspec.Struct, frozen=True):
 
     @property
     def question(self) -> str:
-        """What was asked last; the sample's id where it is not known."""
+        """The last question; the sample's id where it is not known."""
         return self.id if self.sample is None else self.sample.question
 
     @property
@@ -236,7 +236,7 @@ class Row(msgspec.Struct, frozen=True):
 
     @property
     def expected(self) -> str | None:
-        """What the last answer should say; ``None`` if no words are expected."""
+        """The expected text of the last answer; ``None`` if no words are expected."""
         if turns := self.turns:
             return turns[-1].expected
         return None if self.sample is None else self.sample.reference
@@ -312,7 +312,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True,
     performance: Performance = msgspec.field(default_factory=Performance)
     warnings: tuple[str, ...] = ()
     target: str | None = None
-    """What is told of the system under test: its address without secrets, or its name."""
+    """The label of the system under test: its address without secrets, or its name."""
     missing: tuple[str, ...] = ()
     """Parts that could be there and are not: splits that a folder of golden sets does not have."""
     thresholds: tuple[Threshold, ...] = ()
@@ -322,17 +322,17 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True,
     folder: Path | None = None
     read_rows: Rows = tuple
     read_documents: Callable[[], KeptDocuments] | None = None
-    """How to read the documents of a run whose folder does not keep them."""
+    """The function that reads the documents of a run whose folder does not keep them."""
     intervals: Mapping[str, Any] = msgspec.field(default_factory=partial(dict, INTERVALS))
-    """How the intervals of the figures were made."""
+    """The settings of the intervals of the figures."""
     kept: Any = None
-    """What has to live as long as the evaluation: the folder of a run that is not to be kept."""
+    """An object that has to live as long as the evaluation: the folder of a run that is not to be kept."""
     document: Mapping[str, Any] | None = None
-    """What it is written as where that is not the results document of one run."""
+    """The document that stands for the evaluation where that is not the results document of one run."""
 
     @property
     def name(self) -> str:
-        """What was evaluated on: the id of the data."""
+        """The id of the data that was evaluated."""
         return self.head.dataset_id
 
     @property
@@ -393,7 +393,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True,
 
     @property
     def samples(self) -> tuple[Sample, ...]:
-        """What was asked, in the order of the data, as far as it is known: rows have the answers."""
+        """The samples in the order of the data, as far as they are known: rows have the answers."""
         return tuple(row.sample for row in self.rows if row.sample is not None)
 
     @cached_property
@@ -637,7 +637,7 @@ def summed_up(
 
 
 PERFORMANCE_FILE = "performance.json"
-"""What a complete cell of a sweep took."""
+"""The file with the performance figures of a complete cell of a sweep."""
 
 
 def evaluation_of_cell(

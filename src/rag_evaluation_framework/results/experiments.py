@@ -1,7 +1,7 @@
 """A/B experiments: units (questions, users) go to two systems by hash, and are looked at as often as liked.
 
 An experiment is described by a ``.config.yaml``; its results are kept as ``ab_test_<name>_<look>``. The first
-metric decides, by a test that keeps its error rate whatever the number of looks
+metric decides, by a test that keeps its error rate for any number of looks
 (:mod:`rag_evaluation_framework.statistics.sequential`). There is a winner only where the difference is shown
 and at least as large as the smallest that matters.
 """
@@ -78,7 +78,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def planned_units(self) -> int:
-        """How many units of both variants show the smallest difference that matters, with the power asked."""
+        """The number of units of both variants that shows the smallest relevant difference at this power."""
         return sequential_size(
             self.minimum_effect,
             self.standard_deviation,
@@ -89,7 +89,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_experiment(path: str | Path) -> Experiment:
-    """Read an experiment; everything that is wrong with the file is told at once."""
+    """Read an experiment; raise one error with everything that is wrong with the file."""
     reader = YamlReader(read_text(path), file=str(path))
     reader.mapping(required=True)
     reader.check_keys(_KEYS, strict=True)
@@ -144,7 +144,7 @@ def _number(reader: YamlReader, key: str) -> float | None:
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """What was known on a day, over all runs up to it: the two means, and what may be said of the difference.
+    """The state of a metric on a day, over all runs up to it: the two means and their difference.
 
     The interval holds the true difference at all looks together; ``p_value`` counts all of them too.
     """
@@ -237,7 +237,7 @@ class ExperimentResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def evaluation_id(self) -> str:
-        """What its results are kept as: the number is that of the looks so far."""
+        """The id that the results are kept as: its number is that of the looks so far."""
         looks = len(self.looks.get(self.experiment.metrics[0], ()))
         return f"ab_test_{self.experiment.name}_{looks:03}"
 
@@ -321,7 +321,7 @@ class _Units:
         return strangers, again
 
     def looks(self, metric: str) -> Iterator[Look]:
-        """Yield a look for each day on which answers came and both variants had enough."""
+        """Yield the state of a metric for each day on which answers came and both variants had enough."""
         control, treatment = (
             [(day, scores[metric]) for day, scores in self.found[each.name].values() if metric in scores]
             for each in self._experiment.variants

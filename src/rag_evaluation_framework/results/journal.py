@@ -89,7 +89,7 @@ class JournalEntry(msgspec.Struct, frozen=True):
     timing: Timing
     verdict: AnswerVerdict | None = None
     blame: bytes | None = None
-    """What was found out while it was scored about where it failed: the line of another file."""
+    """The causes of failure that were found during scoring: the line of another file."""
 
 
 class _GlancedResponse(msgspec.Struct):
@@ -148,7 +148,7 @@ class Glance(msgspec.Struct):
 
     @property
     def may_be_rescored(self) -> bool:
-        """Whether there is an answer, and a score is missing only because a model's endpoint failed."""
+        """True if there is an answer, and a score is missing only because a model's endpoint failed."""
         return not self.failed and any(score.may_be_retried for score in self.result.scores)
 
     @property

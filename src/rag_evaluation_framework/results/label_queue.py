@@ -42,13 +42,13 @@ FROM_QUALITY: Mapping[str, Key] = {
     "mostly_correct": "partly",
     "partially_correct": "partly",
 }
-"""What a quality annotation's ``factual_correctness`` comes to; any other is wrong."""
+"""The label for each value of a quality annotation's ``factual_correctness``; any other is wrong."""
 FROM_WORDS: Mapping[str, Key] = {
     **dict.fromkeys(("correct", "c", "yes", "true", "1", "1.0", "right"), "correct"),
     **dict.fromkeys(("partly", "p", "partial", "partly correct", "0.5"), "partly"),
     **dict.fromkeys(("wrong", "w", "no", "false", "0", "0.0", "incorrect"), "wrong"),
 }
-"""What a cell of the column ``label`` may say beside the names of states."""
+"""The values that a cell of the column ``label`` may have beside the names of states."""
 _IDS = ("id", "query_id", "sample_id")
 _QUALITY = "factual_correctness"
 
@@ -234,13 +234,13 @@ TABLE = Columns(dict.fromkeys(COLUMNS, "text"), required=COLUMNS)
 
 
 class ReadTable(msgspec.Struct, frozen=True):
-    """What a file says of the answers of a run; ``mapping`` has what its words were read as."""
+    """The labels that a file has for the answers of a run; ``mapping`` has the reading of each word."""
 
     labels: tuple[AnswerLabel, ...] = ()
     mapping: Mapping[str, str] = {}
     empty: int = 0
     others: int = 0
-    """How many rows have no label, and how many annotations are about something else than the run."""
+    """The numbers of rows without a label, and of annotations about something else than the run."""
 
 
 def read_table(path: Path, queue: LabelQueue, *, clean: Callable[[str], str]) -> ReadTable:

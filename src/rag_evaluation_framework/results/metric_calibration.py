@@ -1,4 +1,4 @@
-"""How far one metric may be trusted, and where to cut it."""
+"""The calibration of one metric: the trust that it deserves, and where to cut it."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ class ThresholdFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CalibrationSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How labels become yes and no, how a threshold is chosen, and how intervals are made.
+    """The settings of a calibration: the label that counts as yes, the threshold rule, and the resampling.
 
     ``positive_at`` is the lowest label that counts as yes; by default 0.5, for labels from 0 to 1. ``drawn``
     says that the labelled samples were drawn for people (:func:`drawn_for_people`), not at random.
@@ -324,7 +324,7 @@ FEWEST_TO_VALIDATE = 50
 """With fewer labels, a metric is called checked, never validated."""
 
 LEAST_TO_VALIDATE = 2 / 3
-"""How often a metric must surely tell a yes from a no to be validated: twice right for once wrong."""
+"""The least lower bound of the rate at which a validated metric tells a yes from a no: two of three."""
 
 _CHANCE = 0.5
 # With fewer labels, a correlation below 0 is a reading of chance, whatever its interval says.
@@ -374,7 +374,7 @@ class MetricCalibration(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def verdict(self) -> str:
-        """What may be said of the metric, in a line."""
+        """The verdict on the metric, in a line."""
         checked = f"checked on {counted(self.n_labels, 'label')}"
         if self.n_labels < FEWEST_TO_VALIDATE:
             return f"{checked}, too few to rely on"

@@ -1,4 +1,4 @@
-"""What people labeled of a run's answers, and from when on a local model is as sure as they are."""
+"""The labels of a run's answers, and the score from which on a local model is as sure as people are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the answer to a question moved between two runs, by its verdicts, and asking again what got worse."""
+"""The movement of the answer to a question between two runs, and asking again about those that got worse."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Movement = Literal[
 REGRESSIONS: frozenset[Movement] = frozenset(("became wrong", "no longer confirmed"))
 """The movements that count against ``maxRegressions``."""
 MOST_ASKINGS = 5
-"""How often a question is asked again at most."""
+"""The maximum number of times that a question is asked again."""
 _FIRST_ROUND = 2
 
 K = TypeVar("K", bound=Hashable)

@@ -1,4 +1,4 @@
-"""How often a gate fails an agent that did not change: pairs of runs, simulated from repeated answers.
+"""The rate at which a gate fails an unchanged agent: pairs of runs, simulated from repeated answers.
 
 What is known of a question is how many of its answers were correct. Its true share of correct answers is
 drawn from what that leaves open, given all questions together (a Dirichlet process over shares, by Gibbs
@@ -35,7 +35,7 @@ from rag_evaluation_framework.results.summaries import RELIABILITY, Counts
 from rag_evaluation_framework.results.verdicts import BASELINE, Regressions, Verdict, format_bound
 
 DRAWS, PAIRS = 60, 60
-"""How many sets of shares are drawn, and how many pairs of runs are simulated from each."""
+"""The number of sets of shares that are drawn, and of pairs of runs that are simulated from each."""
 _SHARES = np.linspace(0.0, 1.0, 101)
 # Before anything is seen, as if three more questions had been: a quarter of such are always correct, a
 # quarter never, and half of them anything between.
@@ -64,7 +64,7 @@ class UnstableQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Noise(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a gate fails an agent that did not change, with the standard error of that rate.
+    """The rate at which a gate fails an agent that did not change, with its standard error.
 
     ``causes`` are the shares of runs that each check fails; ``missed`` those of thresholds that the agent
     misses in most runs, which are no false alarms. ``calls`` is how many answers asking again takes.

@@ -60,7 +60,7 @@ SLICES: Mapping[str, Trait] = {
     "query_type": "query_type",
     "document": "needed",
 }
-"""What answers are grouped by, as it is asked for: a document groups those that need it."""
+"""The fields that answers are grouped by, by the name in a request: a document groups those that need it."""
 
 NO_GRADE = len(GRADES)
 """Stands for the grade of a row that has no verdict."""
@@ -172,7 +172,7 @@ class AnswerColumns:
 
 
 def label_of(row: Row) -> str:
-    """Return what people are told a row is called: by its line where the id was generated."""
+    """Return the name of a row for people: its line where the id was generated."""
     if row.sample is None:
         return ""
     return row.sample.name if is_made_id(row.sample.id) else row.sample.id
@@ -189,14 +189,14 @@ def knowledge_of_run(evaluation: Evaluation) -> int:
 
 
 Flip = Literal["worse", "better", "same", "new", "gone", "left out", "unpaired", "nothing"]
-"""How one sample moved; ``unpaired``: only one run judges its answer; ``nothing``: neither does."""
+"""The movement of one sample; ``unpaired``: only one run judges its answer; ``nothing``: neither does."""
 
 _RANKS = np.array([np.nan if each.rank is None else each.rank for each in STAND_INS] + [np.nan])
 _CORRECT, _WRONG, _NOT_JUDGED = map(GRADES.index, (CORRECT, WRONG, NOT_JUDGED))
 
 
 class Demand(NamedTuple):
-    """What a dataset is compared with a baseline by: metrics, with whether higher is better, and bounds."""
+    """The basis of a dataset's comparison with a baseline: metrics, their better directions, and bounds."""
 
     metrics: Mapping[str, bool]
     thresholds: Sequence[Threshold]
@@ -209,7 +209,7 @@ class Demand(NamedTuple):
 
 
 class Standings:
-    """How each question of the table stands in one run: its rows, ranks and values."""
+    """The standing of each question of the table in one run: its rows, ranks and values."""
 
     def __init__(self, columns: AnswerColumns, number_of_key: Sequence[int], size: int) -> None:
         self.columns = columns
@@ -451,7 +451,7 @@ class PairedAnswers:
 
     @cached_property
     def flips(self) -> dict[Flip, list[int]]:
-        """How each question of the datasets in demand moved: the questions of each kind, in order."""
+        """The questions of the datasets in demand by the kind of their movement, in order."""
         found: dict[Flip, list[int]] = {}
         old, new = self.old, self.new
         heads = old.columns.evaluation.head, new.columns.evaluation.head
@@ -482,7 +482,7 @@ class PairedAnswers:
 
     @property
     def paired(self) -> int:
-        """How many questions moved, or did not, so that it is known."""
+        """The number of questions that are known to have moved or stayed the same."""
         return sum(len(self.flipped(kind)) for kind in ("worse", "better", "same"))
 
     @cached_property
@@ -499,7 +499,7 @@ class PairedAnswers:
         return flips_p_value(int(worse), int(better))
 
     def labels(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Return what people are told questions are called."""
+        """Return the names of questions for people, by number."""
         found = {number: self.names[number][1] for number in numbers}
         for each in (self.old, self.new):
             for number, _, row in each.read(numbers):

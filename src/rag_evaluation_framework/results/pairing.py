@@ -34,7 +34,7 @@ _ENOUGH_SHARED = 0.8
 _ENOUGH_ALIKE = 0.5
 
 WHOLE, HASHED, LAST = range(3)
-"""How much is known of what is asked and expected: all, hashes of all references, or of the first alone."""
+"""The levels of knowledge of a sample: all of it, hashes of all references, or of the first alone."""
 
 
 def knowledge_of(sample: Any, *, is_whole: bool) -> int:

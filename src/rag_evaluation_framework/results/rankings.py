@@ -118,7 +118,7 @@ def _ranked_in_blocks(
 ) -> dict[str, RankedSystem]:
     """Score the runs that can be read in blocks, all against the same judgements.
 
-    Whatever is not plain, or wrong, is left to the careful way, which tells everything that is wrong at once.
+    Input that is not plain, or wrong, is left to the careful way, which reports all that is wrong at once.
     """
     format_: Any = options.format
     try:
@@ -196,7 +196,7 @@ def _rules(options: Options) -> RankingRules:
 
 
 def _in_run(error: InputError, name: str) -> InputError:
-    """Say which run an error is in, unless it is in the judgements, which all runs share."""
+    """Return an error with the run that it is in, unless it is in the judgements, which all runs share."""
     return InputError(
         issue if issue.path.startswith("qrels") else issue.located(file=name) for issue in error.issues
     )
@@ -280,7 +280,7 @@ def _part(
 
 
 def _notes(system: RankedSystem, *, counts_zero: bool) -> Iterator[str]:
-    """Say which queries were treated separately."""
+    """Yield a note for each group of queries that were treated separately."""
     reasons: dict[str, list[str]] = {}
     for query, reason in system.skipped.items():
         reasons.setdefault(reason, []).append(query)

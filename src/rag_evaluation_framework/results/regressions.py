@@ -1,4 +1,4 @@
-"""How the questions of a run moved since a baseline, by the verdicts on their answers.
+"""The movements of the questions of a run since a baseline, by the verdicts on their answers.
 
 A question *became wrong* or is *no longer confirmed* if its answer was correct before. The exact test of
 answers that moved between correct and wrong, and the tests of the gated metrics, are figures beside that;
@@ -83,7 +83,7 @@ def regressions(baseline: str, both: PairedAnswers, *, seed: int = 0) -> Regress
 
 
 def _labelled(both: PairedAnswers, numbers: Sequence[int]) -> tuple[tuple[str, str], ...]:
-    """Return questions as people are told of them."""
+    """Return the keys of questions with their labels for people."""
     labels = both.labels(numbers)
     return tuple((both.names[number][0], labels[number]) for number in numbers)
 

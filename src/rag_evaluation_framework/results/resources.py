@@ -1,4 +1,4 @@
-"""How much memory and processor time the evaluation itself takes, measured from a thread beside it.
+"""The memory and processor time of the evaluation itself, measured from a thread beside it.
 
 Memory is what the process holds resident; the processor's share is in percent of one core. The system under
 test is not part of it, unless it runs in this very process.
@@ -40,7 +40,7 @@ class ResourceMeter:
 
     @property
     def usage(self) -> ResourceUsage:
-        """What was measured; there once the block has ended."""
+        """The measured usage; available once the block has ended."""
         return ResourceUsage(_spread(self._memory) if self._memory else None, _spread(self._cpu))
 
     def _measure(self) -> None:

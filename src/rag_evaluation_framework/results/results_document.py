@@ -12,7 +12,7 @@
     performance_metrics      time, latencies, tokens, requests, cost, memory, what a judge cost
     query_results            a line for each query: question, latency, answer, citations, scores, blame; of
                              an evaluation whether it passes
-    statistical_analysis     how the intervals were made, and the tests against whatever it was compared with
+    statistical_analysis     how the intervals were made, and the tests against the run it was compared with
     metadata                 the head: the dataset's own id and version and its hash, target, seed, time-outs,
                              retries, prices, the machine and its load, versions of metrics and packages; how
                              the data were checked, whether every score could be calculated and adds up to
@@ -292,7 +292,7 @@ def _sample_span_accuracy(scores: Sequence[Score]) -> dict[str, float]:
 
 
 SHARDS = ".shards"
-"""What a folder of results files is called that is written instead of one."""
+"""The suffix of a folder of results files that is written instead of one file."""
 
 
 def render(evaluation: Evaluation, *, path: str | Path | None = None) -> str:
@@ -559,7 +559,7 @@ _LONGEST_ID = 200
 
 
 def check_id(evaluation_id: object) -> str:
-    """Return an id that can be a file name; raise for any other, whatever it contains."""
+    """Return an id that can be a file name; raise for any other value."""
     if not isinstance(evaluation_id, str) or not evaluation_id:
         raise invalid("evaluation_id", "an id", evaluation_id)
     wrong = any(character in "/\\" or not character.isprintable() for character in evaluation_id)

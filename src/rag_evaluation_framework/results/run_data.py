@@ -421,7 +421,7 @@ class KeptDocuments(msgspec.Struct, frozen=True, eq=False, dict=True, weakref=Tr
         return DocumentNames.of_records(self.documents)
 
     def find(self, name: str) -> Document | None:
-        """Return the one document that a name means; ``None`` if it is not here, or cannot be told."""
+        """Return the one document that a name refers to; ``None`` if it is not here or not certain."""
         position = self._names.position(name)
         return None if position is None else self.documents[position]
 

@@ -94,7 +94,7 @@ def evaluation_of_run(
 
 
 KEPT = 30
-"""How many of the worst are known by default."""
+"""The number of the worst rows that are known by default."""
 
 WorstRows: TypeAlias = tuple[tuple[tuple[int, float, int], Row], ...]
 """Rows with what they are ordered by: how bad the state is, how good the scores are, and the place."""
@@ -144,7 +144,7 @@ class RunRows:
     """Reads the rows of a run in the order of its dataset"""
 
     are_checked = True
-    """What the journal, the samples and the blame hold was checked when it was written."""
+    """True: the contents of the journal, the samples and the blame were checked when they were written."""
 
     def __init__(
         self,
@@ -157,18 +157,18 @@ class RunRows:
         self._folder, self._samples, self._bounds, self._is_blamed = folder, samples, bounds, is_blamed
         self._worst: WorstRows | None = None
         self.kept_worst: list[tuple[int, float, int]] | None = None
-        """What the worst are ordered by, as the folder keeps it."""
+        """The sort keys of the worst rows, as the folder keeps them."""
         self.made_for: list[Any] = []
         self.labels, self.asked = labels_beside(folder.path.parent), set[int]()
         """The labels that its answers are read with, and the numbers of its questions."""
         self.holds: Any = None
-        """What has to live as long as it reads: a folder that passes."""
+        """An object that has to live as long as it reads: a temporary folder."""
         self.are_kept = False
         """True if the figures were read from the folder, and nothing has to be written there."""
 
     @property
     def labels_digest(self) -> str:
-        """What changes with every label of its questions; empty without any."""
+        """A digest that changes with every label of its questions; empty without any."""
         return "" if self.labels is None else self.labels.digest(self.asked)
 
     def __call__(self) -> Iterator[Row]:
@@ -220,7 +220,7 @@ _AS_THEY_ARE = ("counts", "answers", "performance", "intervals")
 
 
 class _KeptFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What an evaluation holds but for its rows; numbers of samples are bytes in base 64."""
+    """The content of an evaluation except its rows; numbers of samples are bytes in base 64."""
 
     made_for: list[Any]
     labels: str

@@ -90,10 +90,10 @@ NEW_RUN = "new"
 DEFAULT_RUNS_DIRECTORY = Path("runs")
 
 CELLS = "cells"
-"""What only the head of a sweep has: the names of its cells, each a run in a folder inside."""
+"""The key that only the head of a sweep has: the names of its cells, each a run in a folder inside."""
 
 JUDGE_BUDGET = "judge_budget"
-"""What the head of a run has that judges only some of its samples: how many calls, or how narrow."""
+"""The key in the head of a run that judges only some of its samples: the limit of calls, or of the width."""
 
 RESULTS_NAME = "results.json"
 """The results of a run, without its queries."""
@@ -118,7 +118,7 @@ class RunFolder:
         self.results_path = path / RESULTS_NAME
         self.judge_usage_path = path / "judge_usage.json"
         self.judged_path = path / "judged.json"
-        """What was drawn for the judge under a budget, once all of it is judged."""
+        """The file of the draw for the judge under a budget, once all of it is judged."""
 
     @property
     def samples_path(self) -> Path:
@@ -235,13 +235,13 @@ class RunFolder:
 
     @property
     def counts(self) -> RunCounts:
-        """How far the run is; reads the journal. A run that never began has 0 samples."""
+        """The progress of the run; reads the journal. A run that never began has 0 samples."""
         return replace(self.index().counts, awaits_judge=self.awaits_judge)
 
     def index(self) -> JournalIndex:
         """Read where each sample's entry starts in the journal, and what is wrong with the journal.
 
-        Of a sweep, whose cells have a journal each, only how many are done and what is wrong is told.
+        Of a sweep, whose cells have a journal each, only the number of done samples and the errors are read.
         """
         if CELLS in self.head.configuration:
             return self._index_of_cells()
@@ -434,7 +434,7 @@ T = TypeVar("T")
 
 
 class Counted(msgspec.Struct, frozen=True, kw_only=True):
-    """What one reading of a dataset tells; a run keeps it, and a resume of it reads no unchanged file again.
+    """The result of one reading of a dataset; a run keeps it, and a resume reads no unchanged file again.
 
     ``of`` stands for the bytes of the file and for what it was read by; without it nobody can tell whether
     the file is the same. ``content`` is the hash over the ids and fingerprints of the samples.
@@ -452,8 +452,8 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 COUNTED_FILE, UNSTABLE_FILE, ASKINGS_FILE = "counted.json", "unstable.json", "askings.json"
-"""What was counted of its dataset; which questions are correct only at times; which answers were correct when
-they were asked again, by question: a digit for each, 1 or 0."""
+"""The files for the counts of its dataset; for the questions that are correct only at times; for the answers
+that were correct when asked again, by question: a digit for each, 1 or 0."""
 
 
 def read_value(path: Path, kind: type[T]) -> T | None:
@@ -464,7 +464,7 @@ def read_value(path: Path, kind: type[T]) -> T | None:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Return the object in a file of a run, without which nothing can be told; empty without the file."""
+    """Return the object in a required file of a run; empty without the file."""
     found: dict[str, Any] = strict_json.decode(read_bytes(path), file=str(path)) if path.is_file() else {}
     return found
 
@@ -484,7 +484,7 @@ _ENDS = 4096
 
 
 class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a complete run is; ``labels`` is the digest of those that its answers were read with."""
+    """The progress of a complete run; ``labels`` is the digest of those that its answers were read with."""
 
     version: str
     files: Mapping[str, str | None]
@@ -534,7 +534,7 @@ def _stamp(path: Path) -> str | None:
 
 
 class ListedRun(msgspec.Struct, frozen=True):
-    """How far a run is; one that cannot be opened has no folder, and ``error`` says why.
+    """The progress of a run; one that cannot be opened has no folder, and ``error`` gives the reason.
 
     ``counts`` are samples done and failed, of how many, and what a resume would do again; those of a broken
     run may be unknown.
@@ -656,7 +656,7 @@ class RunGroup:
 
     @property
     def choice(self) -> SampleChoice:
-        """How the samples were chosen."""
+        """The choice of the samples."""
         return msgspec.convert({**self._selection(), "seed": self.leader.head.seed}, SampleChoice)
 
     @property

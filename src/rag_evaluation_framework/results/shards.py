@@ -33,10 +33,10 @@ _rank_cells: Callable[..., Evaluation] = import_on_call(
 def merge_evaluations(first: Evaluation, *others: Evaluation) -> Evaluation:
     """Join shards of a run; the figures are those of one run over all samples, to the last digit.
 
-    Files of other names are parts of one dataset, which is called by all of them. Whatever keeps shards from
-    being one run is a :class:`UsageError`: another system, setting, method or threshold, a sample in two of
-    them, a shard that is not complete. Where the shards had a gate it decides the whole anew; where it
-    cannot, a warning says why there is no verdict.
+    Files of other names are parts of one dataset, which is called by all of them. Anything that keeps
+    shards from being one run is a :class:`UsageError`: another system, setting, method or threshold, a
+    sample in two of them, a shard that is not complete. Where the shards had a gate it decides the whole
+    anew; where it cannot, a warning says why there is no verdict.
     """
     shards = (first, *others)
     if not others:

@@ -90,7 +90,7 @@ class Unscored(msgspec.Struct, frozen=True):
 
 
 _WRITTEN = ("interval_method", "n_scored", "n_skipped", "n_failed", "higher_is_better", "method")
-"""What results files store of a figure as it is."""
+"""The fields of a figure that results files store as they are."""
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -117,12 +117,12 @@ class Figure(msgspec.Struct, frozen=True):
 
     @property
     def interval_method(self) -> str | None:
-        """How the interval was made."""
+        """The method of the interval."""
         return None if self.interval is None else self.interval.method
 
     @property
     def answers(self) -> str:
-        """How many answers were scored and, where only some were judged, of how many: ``120 of 400``."""
+        """The number of scored answers and, where only some were judged, of all: ``120 of 400``."""
         return f"{self.n_scored:,}" if self.judged is None else f"{self.n_scored:,} of {self.judged.n:,}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -330,13 +330,13 @@ def percentile(ordered: npt.NDArray[np.float64], share: float) -> float:
 # What a whole run amounts to: one pass over its results, in a few bytes a score.
 
 STATUSES: tuple[Status, ...] = ("scored", "skipped", "failed")
-"""What the numbers of a column's statuses stand for; :data:`ABSENT` where a sample has no such score."""
+"""The statuses by their number in a column; :data:`ABSENT` where a sample has no such score."""
 ABSENT = len(STATUSES)
 
 _STATUS_NUMBERS = {status: number for number, status in enumerate(STATUSES)}
 
 INTERVALS: Mapping[str, Any] = {"method": "auto", "confidence": 0.95, "resamples": 10_000, "seed": 0}
-"""How the intervals of means are made where nothing else is said: the words of :func:`mean_intervals`."""
+"""The default settings of the intervals of means: the words of :func:`mean_intervals`."""
 
 
 def intervals_of(head: RunHead) -> dict[str, Any]:
@@ -397,7 +397,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Performance(msgspec.Struct, frozen=True):
-    """What a run took: times, latencies, tokens and cost of the target; memory and processor; the judge."""
+    """Performance of a run: times, latencies, tokens and cost of the target; memory and processor; judge."""
 
     figures: Mapping[str, Any] = {}
     resources: ResourceUsage | None = None
@@ -521,7 +521,7 @@ class _Column:
         self._methods: set[tuple[str, bool]] = set()
         self._reasons: Counter[tuple[Status, str]] = Counter()
         self.cheap: CheapScores | None = None
-        """What a draw for a judge knows of the samples, where there was one."""
+        """The cheap scores of the samples and their draw for a judge, where there was one."""
 
     def add(self, score: Score, *, place: int) -> None:
         if len(self._statuses) < place:

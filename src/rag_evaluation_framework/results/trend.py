@@ -69,7 +69,7 @@ class MetricTrend(msgspec.Struct, frozen=True, kw_only=True):
 
 LEAST_RUNS, MOST_RUNS, LEAST_SAMPLES = 8, 30, 10
 _CONFIDENCE = 0.975
-"""How sure one end of what is expected is, looked at one way."""
+"""The one-sided confidence of each end of the expected range."""
 
 
 def metric_trends(documents: Sequence[Mapping[str, Any]]) -> list[MetricTrend]:

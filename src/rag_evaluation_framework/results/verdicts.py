@@ -1,4 +1,4 @@
-"""What the gate says: thresholds, each check of one, how a run moved since a baseline, and the verdict.
+"""The parts of a gate's result: thresholds, checks, movements since a baseline, and the verdict.
 
 Records, and how they are written; :mod:`.gate` decides, :mod:`.regressions` compares.
 """
@@ -22,15 +22,15 @@ from rag_evaluation_framework.text.display import short_repr
 
 Operator = Literal[">=", "<="]
 Movement = Literal["worse", "better", "no worse", "undecided", "not evaluated"]
-"""How a run stands to its baseline."""
+"""The movement of a run since its baseline."""
 CheckStatus = Literal["met", "missed", "not evaluated", "worse", "better", "no worse", "undecided"]
 Word = Literal["passed", "thresholds met", "failed", "undecided", "not evaluated", "incomplete", "no gate"]
 Excuse = Literal["left out", "waived"]
 BASELINE = "baseline"
-"""What the check against a baseline is called, and waived by."""
+"""The name of the check against a baseline, by which it is also waived."""
 UNSTABLE, ERROR_RATE, RETRY_RATE = OF_REQUESTS = ("unstable", "error_rate", "retry_rate")
 OF_ANSWERS = (*GRADES, *OF_REQUESTS)
-"""What every run has besides its metrics, and thresholds may limit: numbers and shares of its answers."""
+"""The numbers and shares of answers that every run has besides its metrics, and that thresholds may limit."""
 
 
 FLIPS_LEVEL, METRICS_LEVEL, LEVEL = 0.04, 0.01, 0.05
@@ -159,7 +159,7 @@ def _number(value: Any, known: KnownMetric, path: str = "") -> float:
 
 
 def _doubt(metric: str, operator: Operator, bound: float, known: KnownMetric) -> str | None:
-    """Say what is odd about a plain number that looks as if it were meant the other way round."""
+    """Return a warning about a plain number that looks inverted; ``None`` if it does not."""
     is_ceiling = operator == "<="
     if not known.is_share or not (bound > _HIGH_CEILING if is_ceiling else bound <= _LOW_FLOOR):
         return None
@@ -208,14 +208,14 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     value: float | None = None
     status: CheckStatus
     held: str = "mean"
-    """What was held against the bound: the mean, an end of the interval, all samples, the answers."""
+    """The value that is compared with the bound: mean, an end of the interval, all samples, answers."""
     method: str | None = None
     reason: str | None = None
     line: int | None = None
     excuse: Excuse | None = None
     is_count: bool = False
     number: int | None = None
-    """How many answers, questions or requests a limit counted, ``of`` how many."""
+    """The number of answers, questions or requests that a limit counted, out of ``of``."""
     of: int | None = None
 
     @property
@@ -239,7 +239,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def required(self) -> float | None:
-        """How many answers the bound comes to; a part of one counts."""
+        """The number of answers that the bound amounts to; a fraction is allowed."""
         return self.bound if self.is_count or None in (self.bound, self.of) else self.bound * self.of  # type: ignore[operator]
 
     @property
@@ -285,7 +285,7 @@ _NAMED_SAMPLES = ("worse", "unconfirmed", "unstable", "partly", "better", "edite
 
 
 class Regressions(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of comparing with a baseline; samples are ``(dataset, id)``."""
+    """The result of a comparison with a baseline; samples are ``(dataset, id)``."""
 
     baseline: str
     word: Movement
@@ -302,7 +302,7 @@ class Regressions(msgspec.Struct, frozen=True, kw_only=True):
     new: int = 0
     gone: int = 0
     edited: tuple[tuple[str, str], ...] = ()
-    """Samples of both runs that were edited in between, by what people are told they are called."""
+    """Samples of both runs that were edited in between, by their names for people."""
     left_out: tuple[tuple[str, str], ...] = ()
     """Samples that one of the runs was narrowed not to ask, called alike; they count nowhere."""
     notice: str | None = None
@@ -316,14 +316,14 @@ class Regressions(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
     """Why it is not evaluated, where it is not."""
     asked_again: int = 0
-    """How many answers it took to ask again what seemed to get worse."""
+    """The number of answers that were used to ask again about apparent regressions."""
     was_asked_again: bool = False
     were_judged: bool = False
     """True if answers to the unconfirmed were judged when they were asked again, but not always wrong."""
     reliability: Mapping[str, Mapping[str, Any]] = {}
-    """How often the agent failed and was asked once more in the baseline, by dataset."""
+    """The rates of failed and repeated requests in the baseline, by dataset."""
     answers: Mapping[tuple[str, str], str] = {}
-    """What the first samples that got worse were answered in the baseline."""
+    """The baseline's answers to the first samples that got worse."""
 
     __repr__ = short_repr
 
@@ -363,7 +363,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[Check, ...] = ()
     broken_rules: tuple[str, ...] = ()
     unevaluated: tuple[str, ...] = ()
-    """What else could not be evaluated: there were no samples, or nothing to check."""
+    """Other parts that could not be evaluated: there were no samples, or nothing to check."""
     stopped: Literal["incomplete", "interrupted"] | None = None
     """Why a run is not complete, where it is not."""
     fails_undecided: bool = True
@@ -371,11 +371,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     min_scored: float = 0.9
     max_errors: int = 0
     max_regressions: int = 0
-    """What the gate allowed, so that shards can be decided together."""
+    """The limits of the gate, kept so that shards can be decided together."""
     n_errors: int = 0
     """The number of requests that failed."""
     n_uncovered: int = 0
-    """How many answers are known to be wrong where nothing the gate holds is about wrong answers."""
+    """The number of answers that are known to be wrong where no check of the gate is about wrong answers."""
 
     __repr__ = short_repr
 
@@ -408,14 +408,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def result(self) -> Literal["PASS", "FAIL", "N/A"]:
-        """What the gate alone says; not applicable if it is off."""
+        """The result of the gate alone; not applicable if it is off."""
         if not self.enabled:
             return "N/A"
         return "PASS" if self.passed and self.stopped is None else "FAIL"
 
     @property
     def exit_code(self) -> int:
-        """What a command that ran the evaluation ends with."""
+        """The exit code of a command that ran the evaluation."""
         if self.stopped is not None:
             return 130 if self.stopped == "interrupted" else 3
         return 1 if self.result == "FAIL" else 0
@@ -440,7 +440,7 @@ def _row_of(check: Check) -> dict[str, Any]:
 # What became of each answer between two runs, looked at both ways.
 
 Trait = Literal["document", "needed", "why", "tag", "category", "difficulty", "query_type"]
-"""What answers may share: what they are answered from and need, how they fail, what they are about."""
+"""The traits that answers may share: the documents they use and need, how they fail, their subject."""
 
 
 class ChangedAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -477,7 +477,7 @@ class SharedTrait(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SliceChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """How the answers of one group moved; ``metrics`` has of each the number of pairs and the two means."""
+    """The movements of the answers of one group; ``metrics`` has the pairs and two means of each."""
 
     worse: int
     better: int
@@ -486,7 +486,7 @@ class SliceChanges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SampleShares(msgspec.Struct, frozen=True, kw_only=True):
-    """How many answers are correct, of how many, where two runs asked different questions.
+    """The number of correct answers, and of all, where two runs asked different questions.
 
     Where nothing was judged they are those that were flagged.
 
@@ -500,7 +500,7 @@ class SampleShares(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def finding(self) -> Movement:
-        """What may be claimed: that the share moved only where the interval leaves out 0."""
+        """The claim that the interval supports: the share moved only where the interval leaves out 0."""
         if self.interval.low <= 0 <= self.interval.high:
             return "undecided"
         return "worse" if (self.interval.high < 0) != self.are_flagged else "better"
@@ -528,7 +528,7 @@ class AnswerChanges(msgspec.Struct, frozen=True, kw_only=True):
     unpaired: tuple[ChangedAnswer, ...] = ()
     """Answers that only one of the runs judges."""
     unconfirmed: int = 0
-    """How many of them were correct and could not be judged any more."""
+    """The number of them that were correct and could not be judged any more."""
     unscored: Mapping[str, tuple[ChangedAnswer, ...]] = {}
     """By metric the answers of both runs that only one of them scores."""
     p_value: float = 1.0
@@ -544,11 +544,11 @@ class AnswerChanges(msgspec.Struct, frozen=True, kw_only=True):
     notice: str | None = None
     """Why answers are paired by question although the data has ids."""
     other_questions: tuple[int, int] | None = None
-    """How many answers each run has, where the two are samples of different questions and none pairs."""
+    """The number of answers of each run, where the two are samples of different questions and none pairs."""
     shares: SampleShares | None = None
-    """How many of these are good, where that is known of both."""
+    """The number of these that are good, where that is known of both."""
     answers: tuple[AnswerCounts, AnswerCounts] = (AnswerCounts(), AnswerCounts())
-    """How many answers of each run have which grade."""
+    """The number of answers of each run by grade."""
 
     __repr__ = short_repr
 
@@ -558,7 +558,7 @@ class AnswerChanges(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def finding(self) -> Movement:
-        """What may be claimed of the answers alone."""
+        """The claim that the answers alone support."""
         if self.shares is not None:
             return self.shares.finding
         if not self.paired and not self.unpaired:
