@@ -1,4 +1,4 @@
-"""What agents are sent, and where the answer and what came with it stand in their replies."""
+"""Shapes of the requests to agents, and the places of the answer and its parts in their replies."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     body: Mapping[str, Any]
     model: str | None = None
-    """What stands for ``{{model}}`` where no model is named."""
+    """The value of ``{{model}}`` where no model is named."""
     names_model: bool = False
     """True if the body has a place of its own for the model."""
     reply: Mapping[str, str] = {}
@@ -299,7 +299,7 @@ def _joined(texts: list[str]) -> str:
 
 
 class _Place(NamedTuple):
-    """What stands at a usual place of a reply, in the order of the search: outer objects first."""
+    """A value at a usual place of a reply; places sort in the order of the search, outer objects first."""
 
     depth: int
     around: tuple[int, ...]
@@ -380,7 +380,7 @@ def _walk_events(events: Events) -> _Places:
 
 
 class ReadAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What was read from a reply; ``found`` maps each part to the path it was found at."""
+    """The parts read from a reply; ``found`` maps each part to the path it was found at."""
 
     text: str
     contexts: tuple[str, ...] = ()
@@ -454,7 +454,7 @@ class AnswerReader:
 
     @property
     def expected(self) -> str:
-        """What a reply must have, in words."""
+        """Return a description of the answer that a reply must have."""
         places = [self._paths["answer"].text] if "answer" in self._paths else [*_ANSWERS[:4]]
         return f"an answer at {', '.join(places)}" + (" …" if len(places) > 1 else "")
 
@@ -611,7 +611,7 @@ def _read_usage(record: Mapping[str, Any]) -> Usage:
 
 
 def shape(value: Any) -> str:
-    """Say what a reply holds without quoting it."""
+    """Return a description of the contents of a reply, without quoting it."""
     if isinstance(value, dict):
         names = [str(name)[:40] for name in list(value)[:_NAMED_FIELDS]]
         return f"an object with {', '.join(names)}" if names else "an empty object"

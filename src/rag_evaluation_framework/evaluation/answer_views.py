@@ -62,7 +62,7 @@ class AnswerReader(Reader):
 
 
 class LikenessReader(AnswerReader):
-    """How alike an answer is to its reference, by words or vectors, and its question, by a model."""
+    """The likeness of an answer to its reference, by words or vectors, and to its question, by a model."""
 
     @property
     def to_reference(self) -> float:
@@ -111,11 +111,11 @@ def cosine(embedder: Embedder, first: str, second: str) -> float:
 
 
 class ConductReader(AnswerReader):
-    """Whether an answer declines and should, and whether it may be shown to people.
+    """The conduct of an answer: if it declines and should, and if it may be shown to people.
 
-    A sample may say how its refusal should sound (``pattern``). That text is taken literally, whatever its
-    case, width and white space: an answer that holds it is a refusal, whatever else it looks like. Patterns
-    tell whether the reference declines, and so no judge is asked about an answer that is the reference.
+    A sample may give the text of its refusal (``pattern``). That text is matched literally, regardless of
+    case, width and white space: an answer that contains it is a refusal, regardless of its other text.
+    Patterns decide if the reference declines, so no judge is asked about an answer that is the reference.
     """
 
     is_literal = property(lambda self: is_the_refusal(self.sample, self.answer))
@@ -206,7 +206,7 @@ class GradesReader(AnswerReader):
 
     @staticmethod
     def method_name(method: str, methods: Methods) -> str:
-        """Return how the method stands beside a figure: with its rubric, told apart by what it says."""
+        """Return the name of the method with its rubric, and a hash of the rubric if not the default."""
         rubric = methods.rubric or default_rubric()
         own = "" if rubric == default_rubric() else blake2b(repr(rubric).encode(), digest_size=3).hexdigest()
         return f"{method}, rubric {rubric.name}{own and f' ({own})'}"
@@ -272,7 +272,7 @@ class NuggetsReader(AnswerReader):
 
     @property
     def _sources(self) -> list[str]:
-        """What is known to be right: references, and documents that hold the answer."""
+        """Return the texts known to be right: references, and documents that hold the answer."""
         sample = self.sample
         return [sample.reference or "", *sample.references, *sample.reference_contexts]
 

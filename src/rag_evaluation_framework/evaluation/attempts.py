@@ -272,7 +272,7 @@ class OutageWatch:
 
     @property
     def in_doubt(self) -> bool:
-        """Return True if every sample so far was turned away, all with the same status."""
+        """Return True if every sample so far was rejected, all with the same status."""
         kinds = set(self._turned_away)
         return not self._answered and len(kinds) == 1 and kinds <= TURNED_AWAY
 
@@ -315,11 +315,11 @@ _BUDGET_PAUSE = 0.5
 
 
 Outcome: TypeAlias = Response | TargetError
-"""What one attempt brings: an answer, or why there is none."""
+"""The outcome of one attempt: an answer, or the reason for its absence."""
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What came of asking one sample."""
+    """The response to one sample, and its timing."""
 
     response: Response
     timing: Timing
@@ -465,7 +465,7 @@ class Asker:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether all samples so far were turned away alike, so that perhaps none of them is at fault."""
+        """Return True if all samples so far were rejected alike, so that perhaps none of them is at fault."""
         return self._watch.in_doubt
 
     async def _slot(self) -> None:

@@ -28,8 +28,8 @@ def score_batch(
 ) -> Any:
     """Return an Arrow table, or record batch, with a column for each metric and one of what is not scored.
 
-    Each row is a question with its answer and whatever else the metrics need, as for ``evaluate``. Scores are
-    those of ``evaluate``, whatever the rows are divided into; a missing one is null. ``map`` says which
+    Each row is a question with its answer and all other fields the metrics need, as for ``evaluate``. Scores
+    are those of ``evaluate``, however the rows are divided; a missing one is null. ``map`` says which
     column is what, for columns whose names and values in this one table do not tell. A table without rows
     gives one without rows, of the same columns.
     """

@@ -1,4 +1,4 @@
-"""How fast a retrieval or an agent is: all questions asked again and again, and each answer timed.
+"""The speed of a retrieval or an agent: all questions are asked repeatedly, and each answer is timed.
 
 Nothing is written down while it is timed and nothing is asked twice: a retry would pass for speed. A
 retrieval is searched in this process, as many questions at once as the concurrency says; an agent has as many
@@ -78,7 +78,7 @@ _ENDS = ("mean", "min", "max")
 
 
 class Effort(msgspec.Struct, frozen=True, kw_only=True):
-    """How much is asked: questions before it counts, how often all are asked, how many at once, for how long.
+    """The amount of asking: warm-up questions, repetitions, questions at once, and the time limit.
 
     ``timeout`` is in seconds, for one answer.
     """
@@ -113,7 +113,7 @@ class Timed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
-    """What was timed, and the results document of one pass over the questions."""
+    """The timings, and the results document of one pass over the questions."""
 
     timed: Timed
     document: Mapping[str, Any]

@@ -9,9 +9,9 @@
 ``unknown``           not known; ``why`` says what is missing
 ====================  ===================================================================================
 
-Whether an answer is correct is told by its verdict (:mod:`..judging.verdict`); a correct one has no blame but
-that of its citations. What the answer lacks is told by words. A conversation is blamed turn by turn. As a
-whole it has the blame of the first turn whose cause is known.
+The verdict of an answer decides if it is correct (:mod:`..judging.verdict`); a correct one has no blame but
+that of its citations. The points that the answer lacks are found by words. A conversation is blamed turn by
+turn. As a whole it has the blame of the first turn whose cause is known.
 """
 
 from __future__ import annotations
@@ -84,19 +84,19 @@ class _Case(msgspec.Struct, frozen=True, dict=True, weakref=True):
 
     @found_once
     def texts(self) -> tuple[str, ...]:
-        """What was retrieved, by the system's own sources alone."""
+        """Return the texts that were retrieved, by the system's own sources alone."""
         return texts_retrieved(reported_by_system(self.sample, self.response))
 
     @found_once
     def expected_points(self) -> ExpectedPoints:
-        """What the answer should say, and what it says of it beside the parts that decline or ask back."""
+        """Return the points the answer should make, read from it without parts that decline or ask back."""
         told = told_in(self.sample, self.answer).text or self.answer
         texts, readings = texts_retrieved(self.response), readings_of(self.sample)
         return expected_points(self.sample, told, texts, readings=readings, turn=self.turn)
 
     @found_once
     def truth(self) -> RetrievedTruth:
-        """Return True if the relevant text was retrieved."""
+        """Return the finding on the retrieval of the relevant text."""
         reported = reported_by_system(self.sample, self.response)
         return retrieved_truth(self.sample, reported, documents=self.documents, wanted=self.expected_points)
 
@@ -220,5 +220,5 @@ class Blaming(msgspec.Struct, frozen=True):
         return blame_line(item[1].sample_id, self.find(*item, decide_result(*item)))
 
     def name_of(self, item: tuple[Sample, object]) -> str:
-        """Say which item it is."""
+        """Return the name of the item in messages."""
         return f"sample {item[0].id}"

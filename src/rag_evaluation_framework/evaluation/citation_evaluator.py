@@ -28,7 +28,7 @@ Settings are read from a plain configuration:
 
 What it is given comes in any of the forms in which people have it. Documents: a corpus, ``{id: text}``,
 ``{id: {content, file_path, metadata}}``, or a list of document records. A list of plain texts are numbered
-contexts, which answers cite as ``[1]``, ``[2]`` … Citations: records, and whatever :func:`.citations_in`
+contexts, which answers cite as ``[1]``, ``[2]`` … Citations: records, and all that :func:`.citations_in`
 reads. The query: a text, a record of an evaluation dataset, or a sample.
 """
 
@@ -178,7 +178,7 @@ class CitationEvaluator:
         }
 
     def _lacking(self, part: str, verdicts: CitationVerdicts, consistent: list[bool]) -> str:
-        """Say what keeps a part of the overall score from 1."""
+        """Return the reason why a part of the overall score is less than 1."""
         if part == "tolerance_jaccard":
             spans = verdicts.spans(self._tolerance)
             alone = (

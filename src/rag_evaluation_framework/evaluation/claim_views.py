@@ -56,7 +56,7 @@ class ClaimsReader(Reader):
 
     @found_once
     def on(self) -> Reading:
-        """What the method says of the answer."""
+        """Return the reading of the answer by the method."""
         return self.methods.reading(self.sample, self.response, self.method)
 
     @property
@@ -110,7 +110,7 @@ class ClaimsReader(Reader):
 
     @found_once
     def _counted(self) -> tuple[int, list[list[int]]]:
-        """How many words and numbers the answer claims, and where those are that are new."""
+        """Return the number of words and numbers that the answer claims, and the places of the new ones."""
         if self.on.answer_class.kind != "answered":
             raise NoValueError(self.on.no_claims_because)
         given = [_keys_and_numbers(text) for text in (self.sample.question, *self.response.contexts)]
@@ -200,7 +200,7 @@ class CitationsReader(Reader):
 
     @found_once
     def on(self) -> CitationVerdicts:
-        """What the method says of the citations."""
+        """Return the verdicts of the method on the citations."""
         return self.methods.citations(self.sample, self.response, self.method)
 
     @property

@@ -99,7 +99,7 @@ def is_recorded(dataset: Dataset, wish: bool | None) -> bool:
 
 
 def recorded_experiment(run: Run, dataset: Dataset, *, seconds: float) -> tuple[str | None, tuple[str, ...]]:
-    """Record a run with the host of its dataset; return where it can be seen, and warn of whatever fails."""
+    """Record a run with the host of its dataset; return its address and a warning for each failure."""
     if not isinstance(dataset, HostedDataset):
         return None, ()
     try:

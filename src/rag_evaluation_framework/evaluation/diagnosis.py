@@ -1,4 +1,4 @@
-"""What ``rag-eval doctor`` looks at: this installation, the project around the current folder, its agent.
+"""Checks of ``rag-eval doctor``: this installation, the project around the current folder, its agent.
 
 A finding is right, worth knowing, or a problem that has to be mended. Nothing is changed; the agent that
 ``agent.yaml`` names is asked one question.
@@ -82,7 +82,7 @@ EXTRAS = {
     "wandb": "results in Weights & Biases",
     "xlsx": "Excel files",
 }
-"""What each extra brings."""
+"""The contents of each extra."""
 # Files of these kinds are skipped or refused where their extra is missing.
 _NEEDED_BY = {".pdf": "pdf", ".xlsx": "xlsx", ".parquet": "parquet", ".h5": "hdf5"}
 _COMPONENT_NAMES: Mapping[str, Callable[[], list[str]]] = {

@@ -92,7 +92,7 @@ class OpenSample(msgspec.Struct, frozen=True):
 
 
 class _Finished(msgspec.Struct, frozen=True):
-    """What is written for a sample; ``is_new`` if its answer is in no earlier line."""
+    """The journal entry of a finished sample; ``is_new`` if its answer is in no earlier line."""
 
     sample: Sample
     entry: JournalEntry

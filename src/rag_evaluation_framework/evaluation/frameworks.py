@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from rag_evaluation_framework.judging.cited_texts import SearchedDocuments
 
 NEAREST = 5
-"""How many an index is asked for where nothing else is said."""
+"""Number of results that an index is asked for by default."""
 
 Message = dict[str, str]
 Call = Callable[[str, Sequence[Message], int | None], Any]
@@ -67,7 +67,7 @@ class FrameworkSystem(msgspec.Struct, frozen=True, kw_only=True):
     given: Any
     call: Call
     called: str | None = None
-    """What results call it; by default its kind and class."""
+    """Its name in results; by default its kind and class."""
     exact: Call | None = None
     """The same by comparing every vector, of an index that is approximate."""
     effort: str | None = None
@@ -78,7 +78,7 @@ class FrameworkSystem(msgspec.Struct, frozen=True, kw_only=True):
     answers: bool = True
     """True if it may answer; else it only finds contexts."""
     context: Context = msgspec.field(default_factory=copy_context)
-    """What was in force where it was given, such as the model of ``dspy.context``."""
+    """The context variables in force where it was given, such as the model of ``dspy.context``."""
 
     @property
     def name(self) -> str:
@@ -169,7 +169,7 @@ def only_finds(given: Any) -> bool:
 
 
 def not_a_system(given: Any, otherwise: str = "") -> str:
-    """Say what an object is that has no known shape, and what would have, or be taken otherwise."""
+    """Return the message about an object of no known shape: the accepted shapes, and the object given."""
     methods = [
         name for name in dir(given) if not name.startswith("_") and callable(getattr(given, name, None))
     ]
@@ -457,8 +457,8 @@ def _searched(documents: Sequence[Document]) -> SearchedDocuments:
 class ExistingIndex:
     """Fulfils ``extensions.Retriever`` for an index that was made elsewhere; nothing is written to it.
 
-    What it returns is looked up in the documents: under the source that it names, to the letter and then with
-    other white space. What is in none of them counts as read for nothing, and is told in ``doubts``.
+    Each text it returns is looked up in the documents: under the source that it names, to the letter and then
+    with other white space. A text in none of them counts as read for nothing, and is listed in ``doubts``.
     """
 
     def __init__(self, system: FrameworkSystem) -> None:
@@ -472,7 +472,7 @@ class ExistingIndex:
     def index(self, chunks: Sequence[PositionAwareChunk]) -> None:
         """Take whole documents, to look texts up in; the index stays as it is.
 
-        It is searched once, so that what can never work is told before the first question.
+        It is searched once, so that a failure of every search is reported before the first question.
         """
         try:
             self.system.found("?", 1)
@@ -500,7 +500,7 @@ class ExistingIndex:
 
     @property
     def effort(self) -> str | None:
-        """How far an approximate index looks, as ``ef_search=40``."""
+        """Return the search effort of an approximate index, as ``ef_search=40``."""
         return self.system.effort
 
     def recall_against_exact(self, queries: Sequence[str], k: int) -> float | None:

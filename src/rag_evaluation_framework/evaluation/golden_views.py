@@ -1,6 +1,6 @@
 """Reader of what golden sets expect of an answer: names, relations, steps, turns of a conversation.
 
-The parts of an answer that decline or ask back tell nothing, whatever words they have.
+The parts of an answer that decline or ask back tell nothing, regardless of their words.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _DIRECTIONS: Mapping[Direction, float] = {"right": 1.0, "mutual": 1.0, "not told
 
 
 class GoldenReader(Reader):
-    """What an answer tells of what its sample expects; the class of one that tells nothing is shown too."""
+    """Reader of expected content in an answer; the class of an answer that tells nothing is shown too."""
 
     ends = property(lambda self: self._relation.ends)
     relation = property(lambda self: bool(self._relation.relation))
@@ -63,7 +63,7 @@ class GoldenReader(Reader):
 
     @found_once
     def _relation(self) -> RelationReading:
-        """What the answer says of the relation; one whose words are not known has no value."""
+        """Return the reading of the relation in the answer; one whose words are not known has no value."""
         expected = cast("Relation", self.sample.expectation)
         reading = read_relation(
             self._asserted.text,
@@ -146,7 +146,7 @@ class GoldenReader(Reader):
         return {"turn": turn.number, "value": match.value, **found, "needs": needs, **told.details}
 
     def details(self, shows: tuple[str, ...], metric: BoundMetric) -> dict[str, Any]:
-        """Return what is told of what is expected, and what is not."""
+        """Return the expected parts that the answer states, and those that it does not."""
         if shows[0] in ("turns", "dependent_turns"):
             return {TURNS: self._turns(only_with_needs=shows[0] == "dependent_turns")}
         if shows[0] == "found_places":

@@ -46,7 +46,7 @@ CUSTOM = "custom"
 """The method of a score that somebody else's metric computed."""
 
 Pair: TypeAlias = tuple[list[Any], list[Any]]
-"""What was found and what is relevant: spans, chunk ids or document ids."""
+"""The found and the relevant items: spans, chunk ids or document ids."""
 
 Values: TypeAlias = Mapping[str, Sequence[float | str]]
 """Each metric's values for a batch; a text says why there is none."""
@@ -64,7 +64,7 @@ class GivenMetric(Protocol):
 
 
 class RetrievalLevel(msgspec.Struct, frozen=True, kw_only=True):
-    """Scores retrieval at one level, whatever the chunking; ``moved`` counts spans that changed places.
+    """Scores retrieval at one level, with any chunking; ``moved`` counts spans that changed places.
 
     By the first of the ``metrics``, which are in the order in which they are shown, cells are ranked. Those
     ``given`` are somebody else's.

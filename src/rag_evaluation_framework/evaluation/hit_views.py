@@ -48,7 +48,7 @@ _WHOLE = Depth(None, False)
 def ranked_documents(
     hits: Sequence[Hit], documents: CitableTexts, judged: Collection[str]
 ) -> list[str] | str:
-    """Return the ids of the documents of the hits, each once in their order, or why they cannot be told.
+    """Return the ids of the documents of the hits, each once in their order, or why they are unknown.
 
     With the documents at hand, a document may be named in any of its ways; any other name is an id. Of a hit
     with several names the first counts that means a document, or is ``judged``. The scores of rankings and
@@ -341,7 +341,7 @@ class LocatedContexts(msgspec.Struct, frozen=True, kw_only=True, dict=True, weak
 
     @property
     def count(self) -> str:
-        """How many were located, in words; contexts without a snippet are not counted."""
+        """Return the number of located contexts, in words; those without a snippet are not counted."""
         located = sum(map(len, self.truth.values()))
         if not located and not self.unlocated:
             return "no golden context has a snippet"

@@ -1,4 +1,4 @@
-"""What a call or a command says, and the plan of a run that follows from it and from a manifest.
+"""Jobs as a call or a command gives them, and the plan of a run made from a job and a manifest.
 
 :func:`prepared` checks everything that can be checked and returns the plan of a run. A resume is the same job
 with ``resume``.
@@ -96,19 +96,19 @@ _OWN_MANIFEST = {"call": "evaluate"}
 _LARGEST_MANIFEST = 16 << 20
 _TOLERANT = "citation_tolerance_jaccard"
 _OF_ANSWERS = frozenset({"answer_correctness", "faithfulness", "refusal_recall"})
-"""What is not asked of a system that only finds contexts."""
+"""Metrics that do not apply to a system that only finds contexts."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What a call or a command says, before what a manifest says and before defaults."""
+    """The settings of a call or a command, which come before those of a manifest and before defaults."""
 
     data: Data | Evaluation
     target: TargetLike | Mapping[str, TargetLike] | Grid | None = None
     metrics: tuple[str, ...] | None = None
     default_metrics: tuple[str, ...] = ()
-    """What data without a list of metrics are scored by; of none, what the data can bear."""
+    """Metrics for data that list none; if empty, those that the data support."""
     tolerance_chars: int | None = None
-    """How far an end of a cited span may be off, where the metric does not say so itself."""
+    """Characters by which an end of a cited span may be off, unless the metric sets a number."""
     map: Mapping[str, str] | None = None
     scoring: Scoring = msgspec.field(default_factory=Scoring)
     choice: SampleChoice = msgspec.field(default_factory=SampleChoice)
@@ -119,7 +119,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     blame: bool = True
     """True if it is looked for where each answer fails."""
     prices: Prices | None = None
-    """What the target's tokens cost, where its answers are to count."""
+    """Prices of the target's tokens, where its answers are to count."""
     runs_directory: str | Path | None = None
     resume: str | None = None
     given: Sequence[str] = ()
@@ -296,8 +296,8 @@ def _is_annotated(dataset: DatasetPlan, run: RunFolder) -> bool:
 def restore_ground_truth(plan: Plan, runs: Mapping[str, RunFolder]) -> Plan:
     """Return a plan whose samples have the truth that the runs of its datasets began with.
 
-    People may annotate a dataset while a run over it waits to go on: the samples that the run keeps say what
-    was true for those it has asked already.
+    People may annotate a dataset while a run over it waits to go on: the samples that the run keeps hold
+    the truth of those it has asked already.
     """
     datasets, told = [], list(plan.warnings)
     for dataset in plan.datasets:

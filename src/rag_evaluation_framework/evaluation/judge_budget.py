@@ -130,7 +130,7 @@ class Draft:
     """Which samples the judge is asked about, out of results that were scored without it.
 
     :meth:`next` gives the places of those to judge now; :meth:`take` what came of one. Nothing is left when
-    as many as the budget buys are drawn, or every judged metric is told precisely enough.
+    as many as the budget buys are drawn, or every judged metric is known precisely enough.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a judge would cost, before it is asked: the real prompts are made, and nobody is sent them.
+"""The cost of a judge, before it is asked: the real prompts are made, and nobody is sent them.
 
 Some samples are scored as in a run, with a judge that notes each question in place of putting it to a model.
 So prompts, questions that metrics share, answers that decline, long lists of claims and the words of a
@@ -35,11 +35,11 @@ from rag_evaluation_framework.records.samples import Sample, Usage
 from rag_evaluation_framework.records.scores import ClaimVerdict, SupportMethod
 
 BYTES_PER_TOKEN = 4
-"""What a token is taken to be, in questions and in replies that nobody has given yet."""
+"""Assumed size of a token, in questions and in replies that nobody has given yet."""
 FACTOR = 2
 """Within how much the bill was of what was said before, in the tests."""
 REASON_CHARACTERS = 80
-"""How long each quote or reason of a reply is taken to be, where the judge has given no reply of its kind."""
+"""Assumed length of each quote or reason of a reply, where the judge has given no reply of its kind."""
 
 _REHEARSED = 200
 _REPLIES = 500
@@ -51,7 +51,7 @@ _CONTEXTS = (10 * _SENTENCE,) * 5
 
 
 class JudgeForecast(msgspec.Struct, frozen=True, kw_only=True):
-    """What judging a dataset would take, from few calls to many; ``calls`` is the likeliest number.
+    """The effort of judging a dataset, from few calls to many; ``calls`` is the likeliest number.
 
     Tokens and cost are those of ``calls``; ``cost_usd`` is ``None`` where a model of ``unpriced`` has no
     price. ``remembered`` questions are answered already, and cost nothing.
@@ -67,7 +67,7 @@ class JudgeForecast(msgspec.Struct, frozen=True, kw_only=True):
     """Of how many samples the prompts were made."""
     remembered: int = 0
     replies: int = 0
-    """How many replies of this judge tell how long one is; 0 where that is assumed."""
+    """Number of replies of this judge that the length of one is taken from; 0 if it is assumed."""
     unpriced: tuple[str, ...] = ()
     spared: int = 0
     """The number of calls that are spared because the verdict on an answer is known without the judge."""
@@ -290,7 +290,7 @@ def _likely(cascade: Cascade, *, is_open: bool) -> float:
 
 
 class _Tally(msgspec.Struct, frozen=True):
-    """What the questions so far come to."""
+    """Totals of the questions so far."""
 
     calls: float = 0
     remembered: float = 0

@@ -1,8 +1,8 @@
 """Two stored runs, compared by a judge who is asked about some pairs of their answers.
 
 A cheap method scores the answers of both runs; pairs are drawn where it tells little about the difference,
-and both answers of a pair are judged. Answers that are alike in both runs differ by nothing, whatever a judge
-says: a few of them are judged for the sake of the means. Nobody but the judge is asked, and no run changes.
+and both answers of a pair are judged. Answers that are alike in both runs differ by nothing, regardless of
+the verdicts: a few of them are judged for the means. Nobody but the judge is asked, and no run changes.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ class _Judged:
         self.verdicts: Floats = np.full((len(scorers), 2, len(pairs)), np.nan)
         self.drawn = np.zeros(len(pairs), dtype=bool)
         self.failed = 0
-        """How many pairs were drawn and have no verdict, since judging one of the answers failed."""
+        """Number of pairs drawn that have no verdict, since judging one of the answers failed."""
 
     @property
     def is_whole(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a manifest (``agent.yaml``) says about evaluation; the rest of an AgentSpec file is left alone.
+"""The evaluation settings of a manifest (``agent.yaml``); the rest of an AgentSpec file is left alone.
 
 ::
 
@@ -240,7 +240,7 @@ _REQUEST_KEYS = ("method", "headers", "body")
 
 
 class AgentApi(msgspec.Struct, frozen=True, kw_only=True):
-    """What is sent where, and where the answer stands in the reply."""
+    """The request to an agent, its address, and the place of the answer in the reply."""
 
     url: WrittenText | None = None
     path: str = DEFAULT_PATH
@@ -445,7 +445,7 @@ class DatasetEntry(msgspec.Struct, frozen=True, kw_only=True):
     dataset: Dataset | None = None
     """The data itself, where it is in memory and in no file."""
     format: str | None = None
-    """The dialect of the file, where it is not to be told from its content."""
+    """The dialect of the file, where it is not to be recognized from its content."""
     version: str | None = None
     source: SamplesRead | None = None
     """The samples, where what is at the path was read already, as traces are."""
@@ -454,25 +454,25 @@ class DatasetEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What evaluation uses of a manifest. References to secrets are not resolved in it."""
+    """The parts of a manifest that evaluation uses. References to secrets are not resolved in it."""
 
     file: Path
     datasets: tuple[DatasetEntry, ...]
     thresholds: tuple[Threshold, ...] = ()
     ci_gate: bool = False
     gate: Mapping[str, Any] = {}
-    """What else is written of the gate, by the names of its fields."""
+    """The other settings of the gate, by the names of its fields."""
     framework: str | None = None
     api: AgentApi = msgspec.field(default_factory=AgentApi)
     scoring: Scoring = msgspec.field(default_factory=Scoring)
     """The judge, what decides which claims the evidence supports, and the most that may be spent."""
     repeats: int = 1
-    """How often each sample is asked."""
+    """Number of times each sample is asked."""
     kind: Literal["suite", "golden"] = "suite"
     missing: tuple[str, ...] = ()
     """The splits that a folder of golden sets does not have."""
     configuration: Mapping[str, Any] = {}
-    """What the heads of its runs record."""
+    """The configuration that the heads of its runs record."""
 
     @property
     def declared(self) -> tuple[Threshold, ...]:

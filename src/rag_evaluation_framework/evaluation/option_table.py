@@ -27,7 +27,7 @@ class DeclaredOption(NamedTuple):
     is_above: bool = False
     """True if a number has to be above the least."""
     words: Sequence[str] = ()
-    """What there is to choose from."""
+    """The words to choose from."""
     key: str | None = None
     """In a manifest; settings of a judge stand in its ``judge``."""
     project: str | None = None

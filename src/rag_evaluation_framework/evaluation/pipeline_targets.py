@@ -2,7 +2,7 @@
 
 Questions are put to a pipeline in batches. There is one search at a time, in a thread of its own. A batch
 that fails is searched for again question by question, so that an error falls on the question that caused it,
-whatever else was asked beside it.
+regardless of the others in the batch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BATCH_SIZE = 256
 
 
 class SearchesMany(Protocol):
-    """What a pipeline must have to be a target, ours or somebody else's."""
+    """The interface a pipeline needs to be a target, ours or somebody else's."""
 
     def retrieve(self, queries: Sequence[str], k: int) -> Sequence[Sequence[PositionAwareChunk]]:
         """Return for each query at most k chunks, best first."""

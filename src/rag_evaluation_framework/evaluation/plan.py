@@ -66,7 +66,7 @@ class Selection(msgspec.Struct, frozen=True):
     n_in_file: int
     n_matching: int
     repeats: int = 1
-    """How often each sample comes; from the second time on it is called ``id~2``, ``id~3``."""
+    """Number of times each sample comes; from the second time on it is called ``id~2``, ``id~3``."""
     spooled: SpooledSamples | None = None
     """The same samples, waiting for the folder of a run."""
 
@@ -198,20 +198,20 @@ class DatasetPlan(msgspec.Struct, frozen=True, kw_only=True):
     scorers: tuple[MetricScorer, ...]
     thresholds: tuple[Threshold, ...]
     methods: Methods
-    """What its scorers are bound to, with the documents that answers may cite, as far as they are at hand."""
+    """The methods its scorers are bound to, with the documents that answers may cite, if at hand."""
     counted: Counted
     about: Mapping[str, str] = {}
-    """What the dataset says of itself: ``id``, ``name`` and ``version``."""
+    """The dataset's description of itself: ``id``, ``name`` and ``version``."""
     located: LocatedContexts | None = None
     """Where its golden contexts are, if it is a golden set and scored by spans."""
     unmeasured: Mapping[str, str] = {}
     """The metrics that were asked for and cannot be measured, and why."""
     tells_blame: bool = True
-    """True if it is looked for where each answer fails, as far as that can be told."""
+    """True if the place where each answer fails is looked for, as far as it can be found."""
     is_as_it_was: bool = False
     """True if it is known to be what it was when the run that is resumed began."""
     budget: JudgeBudget | None = None
-    """How much of it is judged, where not everything is."""
+    """The part of it that is judged, where not everything is."""
 
     @property
     def name(self) -> str:
@@ -224,7 +224,7 @@ class DatasetPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reading(self) -> RowReading | None:
-        """What was read from which field of plain rows."""
+        """Return the fields of plain rows that each part was read from."""
         rows, counted = self.selection.n_in_file, self.counted
         return self.entry.reading and replace(
             self.entry.reading, rows=rows, answers=counted.answers, references=counted.references
@@ -259,12 +259,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """A run after defaults, as a manifest, a call or a command says, with all that can be checked checked."""
 
     manifest: Manifest
-    """What its configuration says stands in the head of each run."""
+    """The manifest, whose configuration stands in the head of each run."""
     datasets: tuple[DatasetPlan, ...]
     target: Target = msgspec.field(default_factory=RecordedRows)
     shown_target: str | None = None
     methods: Methods = msgspec.field(default_factory=Methods)
-    """What scores; its judge and what that costs are recorded."""
+    """The methods of scoring; their judge and its cost are recorded."""
     gate: Gate = msgspec.field(default_factory=lambda: Gate(enabled=False))
     choice: SampleChoice = msgspec.field(default_factory=SampleChoice)
     options: Options = msgspec.field(default_factory=Options)
@@ -274,14 +274,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     resumed: RunGroup | None = None
     baseline: Baseline | None = None
     prices: Prices | None = None
-    """What the target's tokens cost, where its answers count towards the cap of ``methods.spending``."""
+    """Prices of the target's tokens, where its answers count towards the cap of ``methods.spending``."""
     given: Sequence[str] = ()
     """The options of a command that a resume is to be given again."""
     repository: Mapping[str, str] = {}
     """The branch and the commit of the folder it is called in, as far as they are known."""
     secrets: Secrets = msgspec.field(default_factory=Secrets)
     kept: Any = None
-    """What has to live as long as the runs are read."""
+    """An object that has to live as long as the runs are read."""
     warnings: tuple[str, ...] = ()
     left_out: tuple[Threshold, ...] = ()
     """The thresholds that do not hold because the run was narrowed."""
@@ -565,7 +565,7 @@ def _located(scorers: Iterable[MetricScorer], selection: Selection) -> LocatedCo
 
 
 def _scorers(entry: DatasetEntry, manifest: Manifest, methods: Methods) -> dict[str, MetricScorer]:
-    """Return the scorer of each metric as it is written; the line is named of those that cannot be used."""
+    """Return the scorer of each metric by its name in the list; an error names the line of unusable ones."""
     found: dict[str, MetricScorer] = {}
     issues: list[Issue] = []
     for name in entry.metrics:

@@ -73,7 +73,7 @@ class RetrievalEvaluation(Generic[MetricT]):
 
     level: Level
     default_metrics: tuple[str, ...]
-    """What is computed where ``run`` is given no metrics."""
+    """The metrics computed where ``run`` is given none."""
 
     def __init__(
         self,

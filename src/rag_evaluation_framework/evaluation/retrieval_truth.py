@@ -1,4 +1,4 @@
-"""What a retriever should find: relevant characters, chunks or documents, checked against the corpus.
+"""The items a retriever should find: relevant characters, chunks or documents, checked against the corpus.
 
 Characters come from the spans of any dialect, or from golden contexts that stand in one place only (of the
 whole corpus, where they name no file). A span whose text is known is moved to where that text now stands, if
@@ -174,7 +174,7 @@ def _cited_spans(dataset: Dataset, corpus: Corpus) -> Mapping[str, Sequence[Span
 def _anchored(
     citation: SpanCitation, names: CorpusNames, changed: Mapping[str, str]
 ) -> tuple[CharacterSpan, bool] | Issue:
-    """Return where a span stands now and whether it has moved, or why that cannot be told."""
+    """Return where a span stands now and whether it has moved, or why that is unknown."""
     document = names.document(citation.file)
     if isinstance(document, Issue):
         return document

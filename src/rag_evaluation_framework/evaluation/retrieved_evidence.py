@@ -1,6 +1,6 @@
-"""Whether the text that answers a sample was retrieved, and what of it is missing.
+"""The retrieval of the text that answers a sample, and the missing parts of it.
 
-It is told by the most reliable truth a sample has, in this order: relevant characters against the characters
+It is found by the most reliable truth a sample has, in this order: relevant characters against the characters
 retrieved; relevant passages (reference contexts, or the text of relevant characters) against the texts
 retrieved; relevant chunks; and what the answer should say against the texts retrieved. Every relevant place
 must be found. A relevant document that was retrieved says nothing of the passage in it, so that it decides
@@ -49,7 +49,7 @@ NO_SOURCES = "the agent reported no retrieved passages"
 
 
 class RetrievedTruth(msgspec.Struct, frozen=True):
-    """Whether the relevant text was retrieved (``None`` if that is not known), why, and what is missing.
+    """True if the relevant text was retrieved (``None`` if unknown), with the reason and the missing parts.
 
     ``doubt`` says why it was not seen that one retrieved passage has what the answer lacks, where
     the relevant text was found by words alone; ``is_cut`` that all that is missing was cut by chunk edges.
@@ -218,7 +218,7 @@ def _by_characters(
 
 
 Fate = Literal["found", "cut"]
-"""What became of an expected passage of which something was retrieved."""
+"""The fate of an expected passage of which something was retrieved."""
 
 
 def _fate(text: str, length: int, covered: Sequence[Span], details: Sequence[Detail]) -> Fate | None:

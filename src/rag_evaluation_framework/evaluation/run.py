@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 
 _NOT_BEGUN = "not started"
 READING = "reading"
-"""What was read from which field of plain rows; the screen of those says it first."""
+"""The key of the fields read from plain rows; the screen of those shows it first."""
 
 
 def run(plan: Plan, on_progress: OnProgress | None = None) -> Evaluation:

@@ -1,4 +1,4 @@
-"""Applies the scorers to a response. Whatever a scorer does, each metric has exactly one score."""
+"""Applies the scorers to a response. Each metric has exactly one score, even if its scorer fails."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Scoring(msgspec.Struct, frozen=True):
         return result.scores, verdict, blame, written
 
     def name_of(self, item: tuple[Sample, object]) -> str:
-        """Say which item it is."""
+        """Return the name of the item in messages."""
         return f"sample {item[0].id}"
 
 

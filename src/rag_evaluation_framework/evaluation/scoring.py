@@ -108,12 +108,12 @@ class Reader:
 
     @property
     def is_literal(self) -> bool:
-        """Whether the answer holds what is looked for to the letter, so that its language does not matter."""
+        """Return True if the answer holds the expected text literally, so its language does not matter."""
         return False
 
     @property
     def nothing(self) -> str | None:
-        """Why there is no value where a function returns none, if that is told better than by *Empty*."""
+        """Return why a function has no value, if there is a better reason than that of *Empty*."""
         return None
 
     def details(self, shows: tuple[str, ...], metric: BoundMetric) -> dict[str, Any]:
@@ -195,10 +195,10 @@ class MetricScorer:
         self.version = declared.version + way.version - 1
         self.higher_is_better = declared.higher_is_better
         self.needs = declared.needs if needs is None else needs
-        """What it scores by, in the words of the view's fields: ``reference``, ``contexts`` …"""
+        """The inputs it scores by, as names of the view's fields: ``reference``, ``contexts`` …"""
         self.needs_answer = not _OF_THE_ANSWER.isdisjoint(self.needs)
         self.questions = way.questions
-        """What a judge is asked about an answer; a question that two metrics share is asked once."""
+        """The questions to a judge about an answer; a question that two metrics share is asked once."""
         self.asks_for_verdict = bool(way.questions) and not methods.judges_all and _is_read(declared.name)
         """True if the judge is asked for the verdict on an answer alone, so that a settled one needs none."""
         self.is_slow, self.engines = way.is_slow, way.engines
@@ -360,7 +360,7 @@ class MetricScorer:
         return Score.scored(self.name, value, method=self.method, details=details)
 
     def _unmet(self, sample: Sample, response: Response) -> str | None:
-        """Say what the sample or the response lacks that every metric with these needs needs."""
+        """Return the need of the metric that the sample or the response does not meet, in words."""
         if self._screens_refusals and isinstance(sample.expectation, Refusal):
             return "the sample expects a refusal"
         if "reference" in self.needs and not (sample.reference or "").strip():
@@ -399,7 +399,7 @@ class MetricScorer:
 
     @property
     def undecided(self) -> dict[str, Any]:
-        """What stands in the details of a missing score: that it was to decide."""
+        """Return the details of a missing score: a mark that it was to decide."""
         return {DECIDES: None} if self.metric.metric.decides else {}
 
 

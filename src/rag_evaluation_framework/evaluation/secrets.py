@@ -62,7 +62,7 @@ def shown_address(address: str) -> str:
 
 
 def secrets_in_address(url: str) -> list[str]:
-    """Return what is secret in a URL: its password, and the parameters whose names say so."""
+    """Return the secrets in a URL: its password, and the parameters with the names of secrets."""
     try:
         parts = urlsplit(url.strip())
         user, password = unquote(parts.username or ""), unquote(parts.password or "")
@@ -325,7 +325,7 @@ class MaskedTarget:
 
     @property
     def held_by(self) -> Callable[[Sample], Response] | None:
-        """What gives the answers of a target that has them recorded."""
+        """Return the function that gives the recorded answers of a target, if it has them."""
         held_by = getattr(self._target, "held_by", None)
         return None if held_by is None else partial(self._masked, held_by)
 

@@ -29,7 +29,7 @@ class StepsReader(Reader):
 
     @found_once
     def hops(self) -> list[Hop]:
-        """What each retrieval found, in their order; without relevant documents there is nothing to find."""
+        """Return the finds of each retrieval, in order; without relevant documents there is no value."""
         documents = self.methods.documents.texts
         relevant = {
             documents.id_of(name) for name, grade in self.sample.relevant_documents.items() if grade > 0

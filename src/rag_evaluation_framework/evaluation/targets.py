@@ -75,7 +75,7 @@ _RETRIEVAL = {RECORDED: RETRIEVAL}
 
 
 class Address(str):
-    """A text that is meant as the address of an agent, however it is written."""
+    """A text that is meant as the address of an agent, in any notation."""
 
     __slots__ = ()
 
@@ -211,7 +211,7 @@ def _other_than_agent(given: TargetLike) -> Target:
 
 
 def shown_target(given: TargetLike | None, target: Target) -> str:
-    """Return what is told of the target: the address given, less what is secret in it, or its name."""
+    """Return the shown name of the target: the address given without its secrets, or the target's name."""
     if isinstance(given, str) and is_address(given):
         return shown_address(given.strip())
     return target.name
@@ -516,7 +516,7 @@ _LATENCIES = ("latency_ms", "latencyMs")
 
 
 class _Recorded(msgspec.Struct, frozen=True):
-    """What one line of the file says."""
+    """The content of one line of the file."""
 
     line: int
     answer: ReadAnswer | TargetError
