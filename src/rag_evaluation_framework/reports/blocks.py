@@ -237,7 +237,7 @@ class Table(msgspec.Struct, frozen=True):
 
 
 class Steps(msgspec.Struct, frozen=True):
-    """The next steps: commands or sentences with their purpose, shown only to those who can take them."""
+    """The next steps: commands or sentences with their purpose."""
 
     commands: Iterable[tuple[str, str]]
 
