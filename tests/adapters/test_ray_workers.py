@@ -273,5 +273,5 @@ def test_a_function_under_test_is_asked_on_the_workers(tmp_path: Path) -> None:
 
 def test_one_process_joins_one_cluster() -> None:
     list(in_order(Squares(), range(3), workers=Crew(1, "ray")))
-    with pytest.raises(UsageError, match="this process has joined the Ray cluster local, not elsewhere:1"):
+    with pytest.raises(UsageError, match="already joined the Ray cluster local, got elsewhere:1"):
         Crew(1, "ray", "elsewhere:1").reach()
