@@ -212,7 +212,7 @@ WRONG_FILES: dict[str, bytes] = {
 SOUND = {("empty", "@runs/old/journal.jsonl"), ("an unknown key", "@bad.config.yaml")}
 # What to do: what was expected, what there is, what to give or to look at.
 TELLS = re.compile(
-    r"expected|did you mean|there (?:is|are) |available|contains? no|the rows have|missing|needed|"
+    r"expected|did you mean|there (?:is|are) |available: |the rows have|missing|needed|"
     r"--\w|rag-eval \w|give |choose |invalid [JY]",
     re.I,
 )

@@ -69,7 +69,7 @@ def find_splits(folder: str | Path) -> dict[str, Path]:
         if found:
             return {name: found[name] for name in SPLITS if name in found}
     files = ", ".join(split.file for split in SPLITS.values())
-    raise UsageError(f"{folder} and its evaluation/datasets contain no golden sets ({files})")
+    raise UsageError(f"{folder} and its evaluation/datasets contain no golden sets; expected {files}")
 
 
 def _splits_in(folder: Path) -> dict[str, Path]:

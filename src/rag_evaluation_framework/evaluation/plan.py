@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from rag_evaluation_framework.datasets.golden_sets import GOLDEN_DIALECTS
 from rag_evaluation_framework.datasets.recognition import annotated_truth, recognise
 from rag_evaluation_framework.datasets.rows import PlainRows
-from rag_evaluation_framework.errors import InputError, Issue, Problems, RagEvalError, UsageError
+from rag_evaluation_framework.errors import InputError, Issue, Problems, RagEvalError, UsageError, counted
 from rag_evaluation_framework.evaluation.manifest import DatasetEntry, Manifest
 from rag_evaluation_framework.evaluation.missing_fields import MissingFields
 from rag_evaluation_framework.evaluation.scoring import MetricScorer, are_blamed, calls_each, scorer_for
@@ -145,8 +145,9 @@ def _refuse_nothing(n_in_file: int, n_matching: int, wanted: frozenset[str], pre
         raise InputError([Issue("empty-file", "one or more samples", "an empty file")])
     if not n_matching:
         tags = " or ".join(sorted(wanted))
-        there = ", ".join(tag for tag, _ in present.most_common(_LISTED_TAGS)) or "none"
-        raise UsageError(f"none of {n_in_file:,} samples has the tag {tags}. Available tags: {there}")
+        there = ", ".join(tag for tag, _ in present.most_common(_LISTED_TAGS))
+        fix = f"Available tags: {there}" if there else "The dataset has no tags; remove --tag."
+        raise UsageError(f"none of {counted(n_in_file, 'sample')} has the tag {tags}. {fix}")
 
 
 _BYTES_PER_TOKEN = 4
