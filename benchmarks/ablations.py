@@ -79,7 +79,7 @@ def _key(word: str) -> str:
     return stem(word.removesuffix("'s"))
 
 
-def _plain_telling(text: str, question: str) -> list[Token]:
+def _plain_telling(text: str) -> list[Token]:
     return [piece for piece in pieces(text) if piece.text not in STOP_WORDS and piece.text not in PARTICLES]
 
 
@@ -275,6 +275,7 @@ RULES = (
     Rule("numbers of others", {"claim_features.EvidenceBody.numbers_of_others": _always(())}, SUPPORT),
     Rule("edits", {"claim_features.EvidenceBody.edits": _always(())}, SUPPORT),
     Rule("Chinese junctures", {"claim_features.without_junctures": lambda tokens, known: tokens}, SUPPORT),
+    Rule("fractions and spellings", {"reference_match._FRACTIONS": []}, WORDS),
     Rule("written in one way", {"reference_match._REWRITTEN": []}, WORDS),
     Rule("Chinese digits", {"reference_match._DIGIT": NEVER}, WORDS),
     Rule("joining words", {"reference_match._JOINING": frozenset()}, WORDS),

@@ -43,7 +43,7 @@ _MOST_SAID = 64
 _NONE: frozenset[str] = frozenset()
 
 # Words that join others or deny them, which is seen apart; units with how many of the smallest are in each,
-# by stems; and the ways to write a value that become one.
+# by stems; and the ways to write a value that become one: fractions before numbers are read, the rest after.
 _DATA = json.loads((files(__package__) / "data" / "reference_match.json").read_text(encoding="utf-8"))
 _JOINING = frozenset(_DATA["joining"].split())
 _PLAIN_NUMBERS = {word: f"{value}" for word, value in (UNITS | TENS | TIMES).items()}
@@ -54,13 +54,22 @@ _YEAR = re.compile(r"1\d{3}|20\d\d")
 _SCALE: tuple[float, ...] = (0.0, *_DATA["scale"], 1.0)
 _SIMILARITIES = (0.0, 0.5, 0.8, 1.0)
 # What a text must have for a pattern that has this to match: to look for it is faster.
-_CUES = {"half": "half", "半": "半", "/h": "/h", r":\d": ":", "or (": "or "}
+_CUES = {
+    "quarter": "quarter",
+    "third": "third",
+    "half": "half",
+    "半": "半",
+    "/h": "/h",
+    r":\d": ":",
+    "or (": "or ",
+}
 
 
 def _cue(pattern: str) -> str:
     return next((cue for part, cue in _CUES.items() if part in pattern), "")
 
 
+_FRACTIONS = [(_cue(each), re.compile(each, re.IGNORECASE), written) for each, written in _DATA["fractions"]]
 _REWRITTEN = [(_cue(each), re.compile(each), written) for each, written in _DATA["rewritten"]]
 # A Chinese digit by itself: 六镑; 两三 is a guess.
 _DIGIT = re.compile(rf"(?<![{NUMERALS}])[{''.join(CHINESE_DIGITS)}](?![{NUMERALS}])")
@@ -336,6 +345,10 @@ def _may_have(even: str, cues: Iterable[str]) -> bool:
 
 def _even(text: str) -> str:
     """Return a text without accents, its numbers and dates written in one way."""
+    small = text.lower()
+    for cue, pattern, written in _FRACTIONS:
+        if cue in small:
+            text = pattern.sub(written, text)
     if not text.isascii():
         text = normalize("NFC", _ACCENTS.sub("", normalize("NFD", text)))
     even = even_text(text).replace("&", " and ")
