@@ -69,7 +69,7 @@ def _cue(pattern: str) -> str:
     return next((cue for part, cue in _CUES.items() if part in pattern), "")
 
 
-_FRACTIONS = [(_cue(each), re.compile(each, re.IGNORECASE), written) for each, written in _DATA["fractions"]]
+_FRACTIONS = [(_cue(each), re.compile(each, re.IGNORECASE), value) for each, value in _DATA["fractions"]]
 _REWRITTEN = [(_cue(each), re.compile(each), written) for each, written in _DATA["rewritten"]]
 # A Chinese digit by itself: 六镑; 两三 is a guess.
 _DIGIT = re.compile(rf"(?<![{NUMERALS}])[{''.join(CHINESE_DIGITS)}](?![{NUMERALS}])")
@@ -346,9 +346,9 @@ def _may_have(even: str, cues: Iterable[str]) -> bool:
 def _even(text: str) -> str:
     """Return a text without accents, its numbers and dates written in one way."""
     small = text.lower()
-    for cue, pattern, written in _FRACTIONS:
+    for cue, pattern, value in _FRACTIONS:
         if cue in small:
-            text = pattern.sub(written, text)
+            text = pattern.sub(value, text)
     if not text.isascii():
         text = normalize("NFC", _ACCENTS.sub("", normalize("NFD", text)))
     even = even_text(text).replace("&", " and ")
